@@ -22,17 +22,18 @@ def decode(data: bytes) -> str:
     the encoding doesn't have, NUL.
     """
     encoding = _encoding(data)
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        reason = f"byte 0x{data[error.start]:02x} is not {encoding.removesuffix('-sig')}"
-        raise Unreadable(reason, _line_of_byte(data, error.start)) from error
+        line = len(re.findall(rb"\r\n|\r|\n", data[: error.start])) + 1
+        raise Unreadable(f"byte 0x{data[error.start]:02x} is not {encoding}", line) from error
     except (LookupError, UnicodeError) as error:
         raise Unreadable(f"{encoding} is not an encoding of text") from error
     nul = text.find("\0")
     if nul >= 0:
         raise Unreadable("a NUL byte in the source", len(_LINE_END.findall(text, 0, nul)) + 1)
-    if not encoding.startswith("utf-8"):
+    if encoding != "utf-8":
         # Some encodings can spell lone surrogates, which no parser takes.
         try:
             text.encode()
@@ -54,26 +55,22 @@ def _encoding(data: bytes) -> str:
     for mark, name in _FOREIGN_MARKS:
         if data.startswith(mark):
             raise Unreadable(f"the byte order mark of {name}, which is not an encoding of Python sources", 1)
-    marked = data.startswith(codecs.BOM_UTF8)
-    declared, line = _declared(data)
+    declared, line = _declared(data.removeprefix(codecs.BOM_UTF8))
     if declared is None:
-        return "utf-8-sig" if marked else "utf-8"
+        return "utf-8"
     try:
         encoding = codecs.lookup(declared).name
     except LookupError as error:
         raise Unreadable(f"unknown encoding {declared}", line) from error
-    if not marked:
-        return encoding
-    if encoding != "utf-8":
+    if encoding != "utf-8" and data.startswith(codecs.BOM_UTF8):
         raise Unreadable(f"the byte order mark says UTF-8, the coding comment {declared}", line)
-    return "utf-8-sig"
+    return encoding
 
 
 def _declared(data: bytes) -> tuple[str | None, int]:
     """The encoding that a comment in one of the first two lines names, and that line."""
-    start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     end = data.find(b"\n", data.find(b"\n") + 1)
-    head = data[start : len(data) if end < 0 else end]
+    head = data[: len(data) if end < 0 else end]
     if b"coding" in head:
         for line, text in enumerate(head.splitlines()[:2], 1):
             if found := _COOKIE.match(text):
@@ -85,7 +82,3 @@ def _declared(data: bytes) -> tuple[str | None, int]:
 
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
 _BLANK = re.compile(rb"[ \t\f]*(?:#|$)")
-
-
-def _line_of_byte(data: bytes, index: int) -> int:
-    return len(re.findall(rb"\r\n|\r|\n", data[:index])) + 1

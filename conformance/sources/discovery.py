@@ -70,6 +70,9 @@ def discover(paths: Sequence[str], *, cwd: str, exclude: Sequence[str] = ()) -> 
     missing: list[str] = []
     excluded: list[str] = []
     for given in paths:
+        if not given:
+            missing.append(given)
+            continue
         path = _absolute(given, cwd)
         try:
             mode = os.stat(path).st_mode
