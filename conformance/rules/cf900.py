@@ -5,11 +5,11 @@ Stage: stable
 Repair: none
 
 ## What it does
-Reports each given file that can't be read, decoded or parsed, with the reason, and each file that a given one needs. The
-rest is checked as usual, but what the unreadable file would have told is missing there.
+Reports each given file, and each file that a given one needs, that can't be read, decoded or parsed, with the reason.
+The rest is checked as usual, but what the unreadable file would have told is missing there.
 
 ## Why is this bad
-A file that wasn't read has no findings, which looks exactly like a file without defects. An empty run is not a clean run.
+A file that wasn't read has no findings, which looks exactly like a file without defects.
 
 ## Example
 ```python
