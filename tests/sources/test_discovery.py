@@ -196,33 +196,28 @@ def test_strange_names(tmp_path: Path) -> None:
     assert [file.path for file in again.files] == [file.path for file in found.files]
 
 
-def test_deep_nesting(tmp_path: Path) -> None:
-    depth = 1200  # deeper than the interpreter's stack
-    here = os.getcwd()
-    try:
-        os.chdir(tmp_path)
-        for level in range(depth):
-            os.mkdir("d")
-            os.chdir("d")
-            if level in (500, depth - 1):
-                with open("x.py", "w"):
-                    pass
-    finally:
-        os.chdir(here)
+def test_deep_nesting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    depth = 1200  # deeper than the interpreter's stack, and so than what removes temporary folders
+    monkeypatch.chdir(tmp_path)
+    for level in range(depth):
+        os.mkdir("d")
+        os.chdir("d")
+        if level in (500, depth - 1):
+            Path("x.py").touch()
     found = find(tmp_path)
+    for _ in range(depth):
+        Path("x.py").unlink(missing_ok=True)
+        os.chdir("..")
+        os.rmdir("d")
     assert [len(Path(name).parts) for name in names(tmp_path, found)] == [depth + 1, 502]
 
 
-def test_path_too_long_for_the_system(tmp_path: Path) -> None:
+def test_path_too_long_for_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "a.py")
-    here = os.getcwd()
-    try:
-        os.chdir(tmp_path)
-        for _ in range(20):
-            os.mkdir("d" * 250)
-            os.chdir("d" * 250)
-    finally:
-        os.chdir(here)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(20):
+        os.mkdir("d" * 250)
+        os.chdir("d" * 250)
     found = find(tmp_path)
     assert names(tmp_path, found) == ["a.py"]
     assert [problem.reason for problem in found.problems] == ["File name too long"]

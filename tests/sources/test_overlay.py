@@ -143,8 +143,10 @@ def test_edited_text_stands_over_the_disk(tmp_path: Path) -> None:
     assert overlay.list_dir(str(tmp_path)) == ("edited.py", "kept.py", "new")
     assert overlay.list_dir(str(tmp_path / "new")) == ("package",)
     assert overlay.list_dir(str(new.parent)) == ("a.py",)
-    assert overlay.is_dir(str(new.parent)) and overlay.is_dir(str(tmp_path))
-    assert overlay.is_file(str(new)) and not overlay.is_dir(str(new))
+    assert overlay.is_dir(str(new.parent))
+    assert overlay.is_dir(str(tmp_path))
+    assert overlay.is_file(str(new))
+    assert not overlay.is_dir(str(new))
     assert read_text(overlay, str(tmp_path / "kept.py")) == "old"
     assert read_text(overlay, str(tmp_path / "edited.py")) == "new"
     assert reason(overlay, tmp_path / "deleted.py") == "No such file or directory"
