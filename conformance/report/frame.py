@@ -50,6 +50,9 @@ def frame(
     def numbered(number: int, text: str) -> str:
         return f"{paint_gutter(f'{number:>{gutter}} |')} {text}".rstrip()
 
+    def whole(number: int) -> str:
+        return numbered(number, _window(cells(lines[number - 1]), 0, width)[0])
+
     first_cells = cells(lines[place.line - 1])
     single = place.end_line <= place.line
     shown, underline = _underlined(first_cells, place.column, place.end_column if single else None, width, mark)
@@ -59,13 +62,8 @@ def frame(
 
     rest = range(place.line + 1, last + 1)
     if len(rest) >= MOST_LINES:
-        for number in rest[: MOST_LINES - 2]:
-            result.append(numbered(number, _clipped(cells(lines[number - 1]), width)))
-        result.append(paint_gutter("..."))
-        rest = rest[-1:]
-    for number in rest:
-        result.append(numbered(number, _clipped(cells(lines[number - 1]), width)))
-    return result
+        return [*result, *map(whole, rest[: MOST_LINES - 2]), paint_gutter("..."), whole(last)]
+    return [*result, *map(whole, rest)]
 
 
 def _underlined(
@@ -90,10 +88,6 @@ def _underlined(
     shown, shift = _window(line, left, width)
     indent = start_stop - shift
     return shown, (indent, mark * max(min(end_stop - shift, width) - indent, 1))
-
-
-def _clipped(line: list[Cell], width: int) -> str:
-    return _window(line, 0, width)[0]
 
 
 def _stops(line: list[Cell]) -> list[int]:

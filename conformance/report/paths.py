@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # only the types: reports know findings and nothing of the en
 SCHEMA = 1
 """Raised when a field of the JSON document changes its meaning or goes away."""
 
-DEFAULT = "–"
+DEFAULT = "\u2013"
 UNKNOWN = "?"
 
 _INDENT = "    "
@@ -116,8 +116,10 @@ def _entry_lines(entry: EntryPaths, cwd: str, palette: Palette, width: int) -> l
         facts.append(f"{resolved} of {count(entry.loops, 'loop')} over blocks resolved")
     where = f"{relative(entry.path, cwd)}:{entry.line}"
     lines = [f"{palette.strong(f'{escape(where)}: {escape(name)}')}  ({', '.join(facts)})"]
-    for place in entry.unresolved_loops:
-        lines.append(f"  {escape(location(place, cwd))}: the class of this loop's blocks is unknown")
+    lines += [
+        f"  {escape(location(place, cwd))}: the class of this loop's blocks is unknown"
+        for place in entry.unresolved_loops
+    ]
     for block, paths in blocks.items():
         lines += ["", f"  {_block_title(block, cwd, palette)}", *_path_lines(entry, paths, width)]
         lines += ["", *_binding_lines(paths, palette, width)]
