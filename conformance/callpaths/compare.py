@@ -1,0 +1,197 @@
+"""Which paths of a block stand for one another, and what one of them lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from conformance.callpaths.binding import Bound
+from conformance.callpaths.conditions import Assumptions, exclusive
+from conformance.callpaths.interpreter import Interpreter
+from conformance.callpaths.model import Route
+from conformance.callpaths.paths import BlockPaths, Path
+from conformance.callpaths.trace import Literal, literals
+from conformance.callpaths.values import Value, walk
+from conformance.facts.ir import Const, Parameter
+from conformance.project.project import ClassDef, FunctionDef
+
+
+def alternatives(block: BlockPaths, interpreter: Interpreter) -> Iterator[tuple[Path, Path]]:
+    """Ordered pairs of live paths on different routes of which one runs in place of the other.
+
+    That is so when a test decides between them: they stand on its two sides. Paths whose conditions merely exclude one
+    another count too, unless both have such a partner already (two pairs in a row aren't compared crosswise).
+    """
+    paths = block.live
+    partnered = {
+        id(path)
+        for path in paths
+        for other in paths
+        if path.route is not other.route and _decided(path.raw.conditions, other.raw.conditions)
+    }
+    for path in paths:
+        for other in paths:
+            if path.route is other.route or path is other:
+                continue
+            if _decided(path.raw.conditions, other.raw.conditions):
+                yield path, other
+            elif not (id(path) in partnered and id(other) in partnered) and exclusive(
+                interpreter.values, literals(path.raw.conditions), literals(other.raw.conditions)
+            ):
+                yield path, other
+
+
+def _decided(first: tuple[Literal, ...], second: tuple[Literal, ...]) -> bool:
+    """Whether one statement sends the two to different sides."""
+    sides = {(literal.branch, literal.value): literal.holds for literal in first}
+    return any(sides.get((c.branch, c.value), c.holds) is not c.holds for c in second)
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A parameter that one path passes and another doesn't, where that can make a difference."""
+
+    cls: ClassDef
+    parameter: Parameter
+    path: Path
+    """The path that leaves it out."""
+    other: Path
+    """The path that passes it."""
+    value: Value
+    """What the other path passes."""
+
+
+def omissions(block: BlockPaths, interpreter: Interpreter) -> Iterator[Omission]:
+    """All omissions of a block, each with its best counterpart; what makes no difference is left out."""
+    selectors = selector_parameters(block, interpreter)
+    seen: set[tuple[object, str, bool]] = set()
+    pairs = sorted(alternatives(block, interpreter), key=lambda pair: _preference(*pair))
+    for path, other in pairs:
+        for cls in path.bindings:
+            bound, full = path.bindings[cls], other.bindings.get(cls)
+            if full is None or bound.problem or full.problem or path.unknown or other.unknown:
+                continue
+            for parameter in _missing(path, bound, full, cls, interpreter):
+                key = (path.raw.site.span, parameter.name, path.raw.dead)
+                if parameter.name in selectors or key in seen:
+                    continue
+                value = full.values[parameter.name]
+                if not _matters(path, other, bound, cls, parameter, value, interpreter):
+                    continue
+                seen.add(key)
+                yield Omission(cls, parameter, path, other, value)
+
+
+def _preference(path: Path, other: Path) -> tuple[int, int]:
+    """Eager counterparts first, then the order of the source."""
+    return (0 if other.route is Route.EAGER else 1, other.raw.site.span.line)
+
+
+def parameters_of(path: Path, cls: ClassDef, interpreter: Interpreter) -> tuple[Parameter, ...]:
+    """The signature that the path's call is bound to, without `self`."""
+    method = method_of(path, cls, interpreter)
+    return () if method is None else method.facts.parameters
+
+
+def method_of(path: Path, cls: ClassDef, interpreter: Interpreter) -> FunctionDef | None:
+    """The method that the path runs."""
+    if path.raw.direct is not None:
+        return path.raw.direct
+    return interpreter.project.method(cls, path.raw.method)
+
+
+def _missing(
+    path: Path, bound: Bound, full: Bound, cls: ClassDef, interpreter: Interpreter
+) -> Iterator[Parameter]:
+    for parameter in parameters_of(path, cls, interpreter):
+        if parameter.name in full.values and parameter.name not in bound.values:
+            yield parameter
+
+
+def selector_parameters(block: BlockPaths, interpreter: Interpreter) -> set[str]:
+    """Parameters that only say how a block is to be run: a checkpoint callable, and the switch that goes with it."""
+    found: set[str] = set()
+    for path in block.paths:
+        for bound in path.bindings.values():
+            callables = [n for n, v in bound.values.items() if interpreter.checkpoint_kind(v) is not None]
+            if not callables:
+                continue
+            found.update(callables)
+            for name, value in bound.values.items():
+                if value is interpreter.values.true or _is_gate(value, path):
+                    found.add(name)
+    return found
+
+
+def _is_gate(value: Value, path: Path) -> bool:
+    """Whether a value is the decision to checkpoint."""
+    if value.op not in ("and", "or", "not", "cmp", "call", "phi"):
+        return False
+    return any("checkpoint" in part.text for part in walk(value, 200) if part.op in ("attr", "function"))
+
+
+def _matters(
+    path: Path,
+    other: Path,
+    bound: Bound,
+    cls: ClassDef,
+    parameter: Parameter,
+    value: Value,
+    interpreter: Interpreter,
+) -> bool:
+    """Whether leaving the parameter out can change what the block computes."""
+    values = interpreter.values
+    default = default_value(parameter, interpreter)
+    assumptions = path.assumptions(interpreter)
+    if assumptions.contradictory or other.assumptions(interpreter).contradictory:
+        return False
+    passed = _without_absent(assumptions.reduce(value), values.absent)
+    if passed is None or passed is default:
+        return False
+    if passed.op == "unknown" or passed.op == "unbound":
+        return False
+    if default is values.none and passed.op == "phi" and _only_none(passed, values.none):
+        return False
+    method = method_of(path, cls, interpreter)
+    return method is None or is_used(method, cls, parameter.name, bound, interpreter)
+
+
+def _without_absent(value: Value, absent: Value) -> Value | None:
+    """The value where it is passed at all; None when it never is."""
+    if value is absent:
+        return None
+    if value.op == "phi" and absent in value.args:
+        return value.args[1] if value.args[2] is absent else value.args[2]
+    return value
+
+
+def _only_none(value: Value, none: Value) -> bool:
+    if value.op == "phi":
+        return _only_none(value.args[1], none) and _only_none(value.args[2], none)
+    return value is none
+
+
+def default_value(parameter: Parameter, interpreter: Interpreter) -> Value | None:
+    """The value of a default when it is a literal."""
+    if isinstance(parameter.default, Const):
+        return interpreter.values.const(parameter.default.value)
+    return None
+
+
+def is_used(method: FunctionDef, cls: ClassDef, name: str, bound: Bound, interpreter: Interpreter) -> bool:
+    """Whether the callee reads a parameter where the others are as the call binds them.
+
+    Parameters that the call leaves out have their defaults, so a use under a guard that is then false doesn't count.
+    """
+    settings: dict[str, Value] = {}
+    for parameter in method.facts.parameters:
+        if parameter.name in bound.values:
+            value = bound.values[parameter.name]
+            if value.op == "const":
+                settings[parameter.name] = value
+        elif parameter.name != name:
+            default = default_value(parameter, interpreter)
+            if default is not None:
+                settings[parameter.name] = default
+    return interpreter.reads(method, cls, name, settings)
+

@@ -1,0 +1,195 @@
+"""What follows from the conditions of a path: three-valued truth, and values in their light."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance.callpaths.values import Value, Values, truth_of
+
+_MAX_ROUNDS = 8
+
+
+class Assumptions:
+    """A conjunction of literals, closed under unit propagation.
+
+    `truth` is True or False only when it follows; None means that both are possible as far as is known.
+    """
+
+    def __init__(self, values: Values, literals: Iterable[tuple[Value, bool]]) -> None:
+        self._values = values
+        self._known: dict[Value, bool] = {}
+        self._clauses: list[tuple[Value, ...]] = []
+        """Disjunctions that hold."""
+        self._reduced: dict[Value, Value] = {}
+        self.contradictory = False
+        for value, holds in literals:
+            self._add(value, holds)
+        self._propagate()
+
+    def _add(self, value: Value, holds: bool) -> None:
+        op = value.op
+        if op == "not":
+            self._add(value.args[0], not holds)
+            return
+        known = truth_of(value)
+        if known is not None:
+            if known != holds:
+                self.contradictory = True
+            return
+        previous = self._known.get(value)
+        if previous is not None:
+            if previous != holds:
+                self.contradictory = True
+            return
+        self._known[value] = holds
+        if holds and value in self._values.implied:
+            for implied, state in self._values.implied[value]:
+                self._add(implied, state)
+        if op == "and":
+            if holds:
+                for part in value.args:
+                    self._add(part, True)
+            else:
+                self._clauses.append(tuple(self._values.negate(part) for part in value.args))
+        elif op == "or":
+            if holds:
+                self._clauses.append(value.args)
+            else:
+                for part in value.args:
+                    self._add(part, False)
+        elif op == "phi":
+            # Only the side that can have this truth is taken, if the other one can't.
+            test, body, orelse = value.args
+            if truth_of(body) is not None and truth_of(body) != holds:
+                self._add(test, False)
+                self._add(orelse, holds)
+            elif truth_of(orelse) is not None and truth_of(orelse) != holds:
+                self._add(test, True)
+                self._add(body, holds)
+
+    def _propagate(self) -> None:
+        for _ in range(_MAX_ROUNDS):
+            changed = False
+            for clause in self._clauses:
+                open_parts = []
+                for part in clause:
+                    known = self.truth(part)
+                    if known is True:
+                        break
+                    if known is None:
+                        open_parts.append(part)
+                else:
+                    if not open_parts:
+                        self.contradictory = True
+                        return
+                    if len(open_parts) == 1:
+                        self._add(open_parts[0], True)
+                        changed = True
+            if not changed:
+                return
+
+    def truth(self, value: Value) -> bool | None:
+        """Whether the value is truthy under the assumptions."""
+        known = self._known.get(value)
+        if known is not None:
+            return known
+        known = truth_of(value)
+        if known is not None:
+            return known
+        op = value.op
+        if op == "not":
+            inner = self.truth(value.args[0])
+            return None if inner is None else not inner
+        if op == "and":
+            result: bool | None = True
+            for part in value.args:
+                known = self.truth(part)
+                if known is False:
+                    return False
+                if known is None:
+                    result = None
+            return result
+        if op == "or":
+            result = False
+            for part in value.args:
+                known = self.truth(part)
+                if known is True:
+                    return True
+                if known is None:
+                    result = None
+            return result
+        if op == "phi":
+            test, body, orelse = value.args
+            known = self.truth(test)
+            if known is not None:
+                return self.truth(body if known else orelse)
+            first = self.truth(body)
+            return first if first is not None and first == self.truth(orelse) else None
+        if op == "cmp":
+            kind, left, right = value.args
+            if kind == "is" and right is self._values.none:
+                return self._is_none(left)
+            if kind in ("==", "is", "<", "in"):
+                reduced = self._values.compare(kind, self.reduce(left), self.reduce(right))
+                if reduced is not value:
+                    return self.truth(reduced) if reduced.op != "cmp" else truth_of(reduced)
+        if op == "call":
+            return self._call(value)
+        return None
+
+    def _is_none(self, value: Value) -> bool | None:
+        if self._known.get(value) is True:
+            return False
+        for kind, holds in (("==", True), ("<", True)):
+            for known, state in self._known.items():
+                if known.op == "cmp" and known.args[0] == kind and state is holds:
+                    other = known.args[2] if known.args[1] is value else known.args[1] if known.args[2] is value else None
+                    if other is not None and other.op == "const" and other.args[1] is not None:
+                        return False
+        reduced = self.reduce(value)
+        if reduced is self._values.none:
+            return True
+        if reduced is not value:
+            return truth_of(self._values.compare("is", reduced, self._values.none))
+        return None
+
+    def _call(self, value: Value) -> bool | None:
+        function, arguments, keywords = value.args
+        if function.op == "ref" and function.args[0] == "builtins.bool" and len(arguments) == 1 and not keywords:
+            return self.truth(arguments[0])
+        return None
+
+    def reduce(self, value: Value) -> Value:
+        """The value that this one is under the assumptions; itself where nothing is known."""
+        found = self._reduced.get(value)
+        if found is not None:
+            return found
+        self._reduced[value] = value  # for values that lead back to themselves
+        result = value
+        if value.op == "phi":
+            test, body, orelse = value.args
+            known = self.truth(test)
+            if known is not None:
+                result = self.reduce(body if known else orelse)
+            else:
+                result = self._values.phi(test, self.reduce(body), self.reduce(orelse))
+        elif self._known:
+            none = self._values.none
+            if self._known.get(self._values.make("cmp", "is", value, none)) is True:
+                result = none
+        self._reduced[value] = result
+        return result
+
+    def implies(self, value: Value, holds: bool) -> bool:
+        """Whether the literal follows."""
+        return self.truth(value) is holds
+
+
+def exclusive(values: Values, first: Iterable[tuple[Value, bool]], second: Iterable[tuple[Value, bool]]) -> bool:
+    """Whether two conjunctions can't hold together."""
+    assumptions = Assumptions(values, first)
+    if assumptions.contradictory:
+        return True
+    if any(assumptions.truth(value) is (not holds) for value, holds in second):
+        return True
+    return Assumptions(values, [*first, *second]).contradictory

@@ -1,0 +1,79 @@
+"""Controls: settings that a model stores, that something outside sets, and that its blocks take as an argument."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from conformance.callpaths.interpreter import Interpreter
+from conformance.callpaths.paths import BlockPaths, Entry
+from conformance.callpaths.values import Value
+from conformance.facts.ir import Parameter
+from conformance.project.project import ClassDef
+
+
+@dataclass(frozen=True, slots=True)
+class StoredControl:
+    """A block's parameter and the model's attribute that it is to get."""
+
+    parameter: str
+    attribute: str
+
+
+def stored_controls(entry: Entry, block: BlockPaths, interpreter: Interpreter) -> tuple[StoredControl, ...]:
+    """The controls that a block accepts and the entry's model stores.
+
+    A control is a parameter with a default that some path of the model binds to an attribute which `__init__` sets to
+    a literal and a method sets from outside; or a pair that the profile names.
+    """
+    owner = entry.owner
+    if owner is None:
+        return ()
+    accepted = _accepted(block, interpreter)
+    found: dict[str, str] = {}
+    for control in interpreter.project.profile.controls:
+        if control.parameter in accepted and interpreter.attribute_value(owner, control.attribute) is not None:
+            found[control.parameter] = control.attribute
+    for other in entry.blocks:
+        for path in other.paths:
+            for bound in path.bindings.values():
+                for name, value in bound.values.items():
+                    if name in accepted and name not in found and is_setting(value, owner, interpreter):
+                        found[name] = value.args[1]
+    return tuple(StoredControl(name, attribute) for name, attribute in found.items())
+
+
+def _accepted(block: BlockPaths, interpreter: Interpreter) -> dict[str, Parameter]:
+    result: dict[str, Parameter] = {}
+    for path in block.paths:
+        if path.raw.direct is not None:
+            continue
+        for cls in path.bindings:
+            method = interpreter.project.method(cls, path.raw.method)
+            if method is not None:
+                result.update({p.name: p for p in method.facts.parameters if p.default is not None})
+    return result
+
+
+def is_setting(value: Value, owner: ClassDef, interpreter: Interpreter) -> bool:
+    """Whether a value is an attribute of the model that starts as a literal and that a setter changes."""
+    if value.op != "attr" or value.args[0].op != "self":
+        return False
+    name = value.args[1]
+    initial = interpreter.attribute_value(owner, name)
+    return initial is not None and initial.op == "const" and setter_of(owner, name, interpreter) is not None
+
+
+def setter_of(owner: ClassDef, attribute: str, interpreter: Interpreter) -> str | None:
+    """A method that stores one of its parameters in the attribute; None when there is none."""
+    project = interpreter.project
+    stored = re.compile(rf"\bself\.{re.escape(attribute)}\s*(?::[^=\n]+)?=(?!=)")
+    for base in project.mro(owner):
+        if not isinstance(base, ClassDef):
+            continue
+        for facts in base.facts.methods.values():
+            if facts.name in ("__init__", "forward") or len(facts.parameters) < 2:
+                continue
+            if stored.search(project.source_of(project.function_def(base.module, facts, base))):
+                return facts.name
+    return None

@@ -1,0 +1,469 @@
+"""From what the interpreter noted to call paths: callee, classes, binding, route."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from conformance.callpaths.binding import Bound, bind
+from conformance.callpaths.conditions import Assumptions
+from conformance.callpaths.interpreter import Interpreter
+from conformance.callpaths.model import Block, CallPath, ClassRef, Condition, EntryPaths, Route
+from conformance.callpaths.trace import GateCall, LateRead, RawCall, Site, Trace, literals
+from conformance.callpaths.values import Value
+from conformance.facts.ir import Parameter, Span
+from conformance.facts.module import LIKELY, ModuleFacts
+from conformance.findings import Place
+from conformance.project.project import ClassDef, External, FunctionDef, Project
+
+_SETTER = re.compile(r"^(set_|enable_|disable_|_set_|from_|load_|save_|get_)")
+
+
+@dataclass(eq=False, slots=True)
+class Path:
+    """One call path with all that rules ask; `public` is what is printed."""
+
+    raw: RawCall
+    key: Value
+    route: Route
+    bindings: dict[ClassDef, Bound]
+    unknown: str | None
+    public: CallPath
+    _assumptions: Assumptions | None = None
+
+    def assumptions(self, interpreter: Interpreter) -> Assumptions:
+        """What follows from the path's conditions."""
+        if self._assumptions is None:
+            self._assumptions = Assumptions(interpreter.values, literals(self.raw.conditions))
+        return self._assumptions
+
+
+@dataclass(eq=False, slots=True)
+class BlockPaths:
+    """All paths of one block in one entry."""
+
+    key: Value
+    text: str
+    method: str
+    is_element: bool
+    paths: list[Path]
+
+    @property
+    def live(self) -> list[Path]:
+        return [path for path in self.paths if not path.raw.dead]
+
+
+@dataclass(eq=False, slots=True)
+class Entry:
+    """One analysed entry."""
+
+    module: ModuleFacts
+    owner: ClassDef | None
+    function: FunctionDef
+    blocks: list[BlockPaths]
+    gates: list[GateCall]
+    late: list[LateRead]
+    trace: Trace
+    loops: int
+    unresolved: list[tuple[Site, str]]
+    public: EntryPaths
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What `--statistics` prints."""
+
+    paths: int = 0
+    bound: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+    loops: int = 0
+    unresolved: list[tuple[Place, str]] = field(default_factory=list)
+
+
+class CallPaths:
+    """Call paths of a project's files, entry by entry."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.interpreter = Interpreter(project)
+        self._columns: dict[str, list[str]] = {}
+
+    # Entries
+
+    def entries(self, module: ModuleFacts, every_forward: bool = False) -> Iterator[Entry]:
+        """The entries of one file: forwards and other functions that run blocks and that no other one expands.
+
+        With `every_forward` also those that have nothing to do with checkpoints.
+        """
+        candidates = self._candidates(module, every_forward)
+        expanded: set[tuple[str, str]] = set()
+        seen: set[tuple[ClassDef | None, FunctionDef]] = set()
+        for owner, function in candidates:
+            if (module.path, function.facts.qualname) in expanded or (owner, function) in seen:
+                continue
+            seen.add((owner, function))
+            trace = self.interpreter.run(function, owner)
+            if trace is None:
+                continue
+            expanded |= trace.inlined
+            yield self._entry(function, owner, trace)
+
+    def _candidates(self, module: ModuleFacts, every_forward: bool) -> list[tuple[ClassDef | None, FunctionDef]]:
+        """Functions with a word of checkpointing and those that name one of them; callers before what they call."""
+        project = self.project
+        functions: list[tuple[ClassDef | None, FunctionDef]] = []
+        for facts in module.functions.values():
+            functions.append((None, project.function_def(module, facts)))
+        for class_facts in module.classes.values():
+            owner = project.class_def(module, class_facts.qualname)
+            if project.method(owner, "forward") is None:
+                continue  # no model: a pipeline, a loader; a mixin's methods are expanded from its models
+            for facts in class_facts.methods.values():
+                if facts.name != "__init__" and not _is_static(facts.decorators):
+                    functions.append((owner, project.function_def(module, facts, owner)))
+        sources = {function: project.source_of(function) for _, function in functions}
+        chosen = {
+            function
+            for owner, function in functions
+            if (LIKELY.search(sources[function]) if owner else _runs_functions(sources[function]))
+        }
+        if every_forward:
+            chosen |= {function for owner, function in functions if owner and function.facts.name == "forward"}
+        names = {f.facts.name for f in chosen if not _SETTER.match(f.facts.name) and f.facts.name != "forward"}
+        rounds = 0
+        while names and rounds < 4:
+            rounds += 1
+            pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\s*\(")
+            more = {f for _, f in functions if f not in chosen and pattern.search(sources[f])}
+            if not more:
+                break
+            chosen |= more
+            names = {f.facts.name for f in more if f.facts.name != "forward"}
+        picked = [(owner, function) for owner, function in functions if function in chosen]
+        called = _called_names(sources, chosen)
+        picked.sort(key=lambda item: (item[1].facts.name in called, item[1].facts.name != "forward"))
+        for class_facts in module.classes.values():
+            picked.extend(self._inherited(module, class_facts.qualname))
+        return picked
+
+    def _inherited(self, module: ModuleFacts, qualname: str) -> Iterator[tuple[ClassDef, FunctionDef]]:
+        """A forward from a base class, run for a class that fills its containers or overrides its helpers."""
+        cls = self.project.class_def(module, qualname)
+        if "forward" in cls.facts.methods or not cls.facts.methods:
+            return
+        function = self.project.method(cls, "forward")
+        if function is None or function.owner is cls:
+            return
+        if LIKELY.search(self.project.source_of(function)):
+            yield cls, function
+
+    def _entry(self, function: FunctionDef, owner: ClassDef | None, trace: Trace) -> Entry:
+        groups: dict[tuple[Value, str], BlockPaths] = {}
+        for raw in trace.calls:
+            key = self.normal(raw.callee)
+            group = groups.get((key, raw.method))
+            if group is None:
+                group = BlockPaths(key, key.text, raw.method, _is_element(key), [])
+                groups[(key, raw.method)] = group
+            group.paths.append(self._path(raw, key))
+        blocks = []
+        for group in groups.values():
+            if self._is_block(group):
+                blocks.append(group)
+        loops, unresolved = self._loops(trace)
+        line = function.facts.span.line
+        public = EntryPaths(
+            path=function.module.path,
+            class_name=None if owner is None else owner.facts.qualname,
+            function=function.facts.qualname,
+            line=line,
+            paths=tuple(path.public for block in blocks for path in block.paths),
+            loops=loops,
+            unresolved_loops=tuple(self.place(site) for site, _ in unresolved),
+        )
+        return Entry(
+            function.module, owner, function, blocks, _once(trace.gates), trace.late, trace, loops, unresolved, public
+        )
+
+    def _is_block(self, group: BlockPaths) -> bool:
+        """Blocks are elements of containers, and whatever is run under a checkpoint or handed one."""
+        routes = {path.route for path in group.paths}
+        if routes - {Route.EAGER}:
+            if group.paths[0].raw.direct is not None or group.key.op == "self":
+                # A method of the model counts when a checkpoint runs it, not when it is called inside one.
+                return any(p.raw.checkpoint is not None and p.raw.checkpoint.site == p.raw.site for p in group.paths)
+            return True
+        return group.is_element and bool(self.interpreter.classes_of(group.paths[0].raw.callee))
+
+    def normal(self, value: Value) -> Value:
+        """A callee whatever the loop and the index: `self.blocks[i]` and the target of a loop are one."""
+        values = self.interpreter.values
+        if value.op == "elem":
+            return values.make("elem", 0, self.normal(value.args[1]))
+        if value.op == "item":
+            if value.args[1].op != "const":
+                return values.make("elem", 0, self.normal(value.args[0]))
+            return values.make("item", self.normal(value.args[0]), value.args[1])
+        if value.op == "attr":
+            return values.make("attr", self.normal(value.args[0]), value.args[1])
+        if value.op == "pick":
+            parts = tuple(dict.fromkeys(self.normal(part) for part in value.args[1]))
+            return parts[0] if len(parts) == 1 else values.make("pick", 0, parts)
+        return value
+
+    # Paths
+
+    def _path(self, raw: RawCall, key: Value) -> Path:
+        interpreter = self.interpreter
+        route = _route(raw)
+        bindings: dict[ClassDef, Bound] = {}
+        unknown: str | None = None
+        classes: tuple[ClassDef | External, ...]
+        if raw.direct is not None:
+            owner = raw.callee.args[0]
+            classes = (owner,)
+            bindings[owner] = bind(_parameters(raw.direct), raw.arguments, raw.keywords)
+        else:
+            classes = self._fitting(interpreter.classes_of(raw.callee), raw)
+            if not classes:
+                unknown = _why_no_class(raw.callee)
+            for cls in classes:
+                if isinstance(cls, External):
+                    unknown = unknown or "the class is outside the source root"
+                    continue
+                method = self.signature(cls, raw.method)
+                if method is None:
+                    unknown = unknown or "the class's forward is outside the source root"
+                    continue
+                bindings[cls] = bind(_parameters(method), raw.arguments, raw.keywords)
+        fitting = [bound for bound in bindings.values() if bound.problem is None]
+        if bindings and not fitting:
+            unknown = unknown or f"the call doesn't fit the signature: {next(iter(bindings.values())).problem}"
+        elif fitting and unknown is None and fitting[0].open is not None:
+            unknown = fitting[0].open
+        public = CallPath(
+            block=Block(
+                text=key.text,
+                classes=tuple(_class_ref(cls) for cls in classes),
+                method=raw.method,
+                is_element=_is_element(key),
+            ),
+            route=route,
+            conditions=tuple(Condition(c.value, c.holds) for c in raw.conditions),
+            binding=dict(fitting[0].values) if fitting else None,
+            call=self.place(raw.site),
+            outer=self.place(raw.outer if raw.checkpoint is None else raw.checkpoint.site),
+            function=raw.site.function,
+            result=raw.result,
+            dead=raw.dead,
+            unknown=unknown,
+        )
+        return Path(raw, key, route, bindings, unknown, public)
+
+    def signature(self, cls: ClassDef, method: str) -> FunctionDef | None:
+        """The method that a call runs; None when it is outside the tree or defined twice."""
+        for base in self.project.mro(cls):
+            if isinstance(base, External):
+                if base.name not in self.project.profile.module_bases and method != "forward":
+                    return None
+                continue
+            if method in base.facts.methods:
+                if method in base.facts.redefined:
+                    return None
+                return self.project.function_def(base.module, base.facts.methods[method], base)
+        return None
+
+    def _fitting(
+        self, classes: tuple[ClassDef | External, ...], raw: RawCall
+    ) -> tuple[ClassDef | External, ...]:
+        """The classes that `isinstance` and `hasattr` tests on the path leave."""
+        if len(classes) < 2:
+            return classes
+        result = classes
+        for literal in raw.conditions:
+            test = literal.value
+            if test.op != "call" or test.args[0].op != "ref" or len(test.args[1]) != 2:
+                continue
+            name, (subject, wanted) = test.args[0].args[0], test.args[1]
+            if self.normal(subject) is not self.normal(raw.callee):
+                continue
+            if name == "builtins.isinstance":
+                kinds = wanted.args if wanted.op == "tuple" else (wanted,)
+                targets = {kind.args[0] for kind in kinds if kind.op == "class"}
+                if len(targets) == len(kinds):
+                    result = tuple(
+                        c
+                        for c in result
+                        if not isinstance(c, ClassDef)
+                        or bool(targets & set(self.project.mro(c))) is literal.holds
+                    )
+            elif name == "builtins.hasattr" and wanted.op == "const" and isinstance(wanted.args[1], str):
+                attribute = wanted.args[1]
+                result = tuple(
+                    c for c in result if not isinstance(c, ClassDef) or self._has(c, attribute) is literal.holds
+                )
+        return result or classes
+
+    def _has(self, cls: ClassDef, attribute: str) -> bool:
+        return (
+            self.interpreter.attribute_value(cls, attribute) is not None
+            or self.project.method(cls, attribute) is not None
+            or self.project.class_attribute(cls, attribute) is not None
+        )
+
+    def _loops(self, trace: Trace) -> tuple[int, list[tuple[Site, str]]]:
+        """Loops whose elements are called, and those of them whose elements' class isn't known."""
+        sites: dict[Site, bool] = {}
+        by_serial = {loop.serial: loop for loop in trace.loops}
+        reasons: dict[Site, str] = {}
+        for raw in trace.calls:
+            if raw.dead:
+                continue
+            base = raw.callee
+            while base.op == "attr":
+                base = base.args[0]
+            if base.op not in ("elem", "pick") or base.args[0] not in by_serial:
+                continue
+            loop = by_serial[base.args[0]]
+            known = bool(self.interpreter.classes_of(raw.callee if raw.callee is base else base))
+            sites[loop.site] = sites.get(loop.site, False) or known
+            if not known:
+                reasons[loop.site] = _why_no_class(base)
+        unresolved = [(site, reasons[site]) for site, known in sites.items() if not known]
+        return len(sites), unresolved
+
+    # Places
+
+    def place(self, site: Site) -> Place:
+        """The span of a site, in characters."""
+        return self.place_of(site.path, site.span)
+
+    def place_of(self, path: str, span: Span) -> Place:
+        """A span with columns counted in characters from 1."""
+        lines = self._columns.get(path)
+        if lines is None:
+            try:
+                lines = self.project.lines(path)
+            except Exception:  # noqa: BLE001 - a file that vanished; the span's bytes stand in
+                lines = []
+            self._columns[path] = lines
+        return Place(
+            path,
+            span.line,
+            _column(lines, span.line, span.column),
+            span.end_line,
+            _column(lines, span.end_line, span.end_column),
+        )
+
+    def coverage(self, entries: Iterable[Entry]) -> Coverage:
+        """Counts what was found and bound, and why the rest wasn't."""
+        result = Coverage()
+        for entry in entries:
+            result.loops += entry.loops
+            result.unresolved.extend((self.place(site), reason) for site, reason in entry.unresolved)
+            for block in entry.blocks:
+                for path in block.live:
+                    result.paths += 1
+                    if path.unknown is None:
+                        result.bound += 1
+                    else:
+                        result.unknown[_reason_kind(path.unknown)] += 1
+            for problem in entry.trace.problems:
+                result.unknown[problem] += 1
+        return result
+
+
+def _route(raw: RawCall) -> Route:
+    if raw.checkpoint is None:
+        return Route.SCOPED if raw.scoped else Route.EAGER
+    base = raw.callee
+    while base.op == "attr":
+        base = base.args[0]
+    if base.op in ("elem", "pick") and base.args[0] > raw.checkpoint.start:
+        return Route.SEGMENTED
+    if base.op == "item" and any(loop > raw.checkpoint.start for loop in base.args[1].loops):
+        return Route.SEGMENTED
+    return Route.CHECKPOINTED
+
+
+def _parameters(method: FunctionDef) -> tuple[Parameter, ...]:
+    parameters = method.facts.parameters
+    if _is_static(method.facts.decorators):
+        return parameters
+    return parameters[1:] if parameters and parameters[0].kind in ("any", "positional") else parameters
+
+
+def _is_static(decorators: tuple[object, ...]) -> bool:
+    return any(getattr(d, "id", None) == "staticmethod" for d in decorators)
+
+
+def _is_element(key: Value) -> bool:
+    return key.op in ("elem", "item", "pick") or (key.op == "attr" and _is_element(key.args[0]))
+
+
+def _class_ref(cls: ClassDef | External) -> ClassRef:
+    if isinstance(cls, External):
+        return ClassRef(cls.name.rsplit(".", 1)[-1], None)
+    return ClassRef(cls.facts.qualname, cls.module.path, cls.facts.span.line)
+
+
+def _why_no_class(callee: Value) -> str:
+    op = callee.op
+    if op == "param":
+        return "the callee is a parameter"
+    base = callee
+    while base.op in ("attr", "elem", "item"):
+        base = base.args[1] if base.op == "elem" else base.args[0]
+    if base.op == "param":
+        return "the container is a parameter"
+    if base.op in ("unknown", "call", "name", "ref"):
+        return "the container is made at run time"
+    return "no assignment of the container was found"
+
+
+def _reason_kind(reason: str) -> str:
+    """The reason without the names of one place."""
+    return re.sub(r"^\*+\S.*? has", "a splat has", re.sub(r": .*", "", reason))
+
+
+def _column(lines: list[str], line: int, offset: int) -> int:
+    if 0 < line <= len(lines):
+        text = lines[line - 1]
+        if text.isascii():
+            return offset + 1
+        return len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")) + 1
+    return offset + 1
+
+
+_CALLED = re.compile(r"\b(\w*(?:checkpoint|ckpt|remat)\w*)\s*\(", re.IGNORECASE)
+_FILE_WORDS = re.compile(r"load|save|convert|resume|path|state|dict|file|merge|download|fetch|read|write|key", re.IGNORECASE)
+
+
+def _runs_functions(source: str) -> bool:
+    """Whether a module-level function calls something named after checkpointing that isn't about weight files."""
+    header = source.find("(")
+    return any(
+        match.start() > header and not _FILE_WORDS.search(match[1]) for match in _CALLED.finditer(source, header + 1)
+    )
+
+
+def _called_names(sources: Mapping[FunctionDef, str], chosen: set[FunctionDef]) -> set[str]:
+    """Names of the chosen functions that another chosen one calls."""
+    names = {f.facts.name for f in chosen}
+    if not names:
+        return set()
+    pattern = re.compile(rf"(?<!def )\b({'|'.join(map(re.escape, sorted(names)))})\b")
+    found: set[str] = set()
+    for function in chosen:
+        for match in pattern.finditer(sources[function]):
+            if match[1] != function.facts.name:
+                found.add(match[1])
+    found.discard("forward")
+    return found
+
+
+def _once(gates: list[GateCall]) -> list[GateCall]:
+    """Gate calls by place: a helper that is expanded twice is one place."""
+    return list({gate.site: gate for gate in gates}.values())

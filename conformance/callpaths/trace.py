@@ -1,0 +1,144 @@
+"""What the interpreter notes while it runs a function: block calls, gate calls, late reads. Raw, not yet bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from conformance.callpaths.values import Value
+from conformance.facts.ir import Function, Span
+from conformance.facts.module import ModuleFacts
+from conformance.project.project import ClassDef, FunctionDef
+
+
+class Literal(NamedTuple):
+    """One condition of a path; `branch` is the statement that tests it, so that its two sides are known as such."""
+
+    value: Value
+    holds: bool
+    branch: int
+
+
+class Site(NamedTuple):
+    """A call and the function that holds it."""
+
+    path: str
+    function: str
+    class_name: str
+    span: Span
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """A checkpoint call that is being run."""
+
+    site: Site
+    start: int
+    """Serial at its start: frames and loops with a greater one belong to the recomputed function."""
+    kind: str
+
+
+class RawCall(NamedTuple):
+    """A call of a module, an element of a container, a method under checkpoint, or a parameter."""
+
+    callee: Value
+    method: str
+    arguments: tuple[Value, ...]
+    keywords: tuple[tuple[str | None, Value], ...]
+    conditions: tuple[Literal, ...]
+    checkpoint: Checkpoint | None
+    scoped: bool
+    site: Site
+    outer: Site
+    loops: tuple[int, ...]
+    """Serials of the open loops of all frames."""
+    result: str
+    dead: bool
+    wrapper: bool
+    """True when the call stands in a nested function or lambda."""
+    starred: bool
+    """True when the call forwards a `*sequence`: what is missing is missing where the sequence is made."""
+    direct: FunctionDef | None
+    """The method itself, when the callee is a method of the model."""
+
+
+class GateCall(NamedTuple):
+    """A call of a gate helper."""
+
+    helper: FunctionDef
+    flag: str
+    """The helper's parameter that takes the flag."""
+    value: Value | None
+    """What is passed for it; None when it is left to its default or unknown."""
+    gate: Value
+    """The value of the call."""
+    conditions: tuple[Literal, ...]
+    site: Site
+
+
+class Capture(NamedTuple):
+    """A read of a free name while a checkpointed function runs."""
+
+    name: str
+    value: Value
+    serial: int
+    conditions: tuple[Literal, ...]
+    loops: tuple[int, ...]
+    function: Function
+    checkpoint: Checkpoint
+    site: Site
+    """Where the function that reads the name is defined."""
+
+
+class Rebinding(NamedTuple):
+    """A binding of a captured name in the frame that owns it."""
+
+    name: str
+    value: Value | None
+    """None for `del`."""
+    serial: int
+    conditions: tuple[Literal, ...]
+    loops: tuple[int, ...]
+    is_target: bool
+    """True for the target of a loop."""
+    line: int
+
+
+class LateRead(NamedTuple):
+    """A captured name that can be re-bound before the function runs again."""
+
+    capture: Capture
+    rebinding: Rebinding
+    path: str
+    owner: str
+    """Qualified name of the function that owns the name."""
+
+
+class LoopSeen(NamedTuple):
+    """A loop over something that a block is taken from."""
+
+    serial: int
+    site: Site
+    iterable: Value
+
+
+@dataclass(slots=True)
+class Trace:
+    """Everything noted during one entry."""
+
+    module: ModuleFacts
+    owner: ClassDef | None
+    function: Function
+    calls: list[RawCall] = field(default_factory=list)
+    gates: list[GateCall] = field(default_factory=list)
+    late: list[LateRead] = field(default_factory=list)
+    loops: list[LoopSeen] = field(default_factory=list)
+    inlined: set[tuple[str, str]] = field(default_factory=set)
+    """Path and qualified name of every function that was expanded."""
+    problems: list[str] = field(default_factory=list)
+
+
+def literals(conditions: Sequence[Literal]) -> list[tuple[Value, bool]]:
+    """Conditions without the statements that test them."""
+    return [(c.value, c.holds) for c in conditions]

@@ -1,0 +1,321 @@
+"""Symbolic values: an expression together with the definitions that reach it.
+
+Values are interned, so two spellings of one value are one object and comparing is `is`. A value is an operator and its
+arguments; see `Values` for the makers, which also simplify what is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+TEXT_LIMIT = 160
+"""Longest rendering of a value, in characters."""
+
+
+class Value:
+    """One interned value. `op` tells the kind, `args` what it is made of; both are for this package."""
+
+    __slots__ = ("_loops", "_text", "args", "op")
+
+    def __init__(self, op: str, args: tuple[Any, ...]) -> None:
+        self.op = op
+        self.args = args
+        self._text: str | None = None
+        self._loops: frozenset[int] | None = None
+
+    @property
+    def text(self) -> str:
+        """The value in the manner of source text, cut at `TEXT_LIMIT` characters."""
+        if self._text is None:
+            text = render(self, 0)
+            self._text = text if len(text) <= TEXT_LIMIT else f"{text[: TEXT_LIMIT - 1]}…"
+        return self._text
+
+    @property
+    def loops(self) -> frozenset[int]:
+        """Serials of the loops on whose iteration the value depends."""
+        if self._loops is None:
+            found: set[int] = set()
+            if self.op in _LOOP_OPS:
+                found.add(self.args[0])
+            for child in children(self):
+                found |= child.loops
+            self._loops = frozenset(found)
+        return self._loops
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.text}>"
+
+
+_LOOP_OPS = frozenset({"mu", "elem", "index"})
+
+
+def children(value: Value) -> Iterator[Value]:
+    """Direct parts of a value."""
+    for arg in value.args:
+        if type(arg) is Value:
+            yield arg
+        elif type(arg) is tuple:
+            for item in arg:
+                if type(item) is Value:
+                    yield item
+                elif type(item) is tuple:
+                    for part in item:
+                        if type(part) is Value:
+                            yield part
+
+
+def walk(value: Value, limit: int = 2000) -> Iterator[Value]:
+    """The value and its parts, each once, at most `limit` of them."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack and len(seen) < limit:
+        current = stack.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        stack.extend(children(current))
+
+
+_BOOLEAN_OPS = frozenset({"not", "and", "or", "cmp"})
+
+
+class Values:
+    """Makes and interns the values of one run."""
+
+    def __init__(self) -> None:
+        self._pool: dict[tuple[Any, ...], Value] = {}
+        self.implied: dict[Value, tuple[tuple[Value, bool], ...]] = {}
+        """What a truthy flag that a loop carries says: the conditions under which alone it is set."""
+        self.none = self.const(None)
+        self.true = self.const(True)
+        self.false = self.const(False)
+        self.absent = self.make("absent")
+        """A keyword that is not passed on one side of a condition."""
+
+    def make(self, op: str, *args: Any) -> Value:
+        """The one value of this operator and these arguments; the arguments must be hashable."""
+        key = (op, *args)
+        found = self._pool.get(key)
+        if found is None:
+            found = self._pool[key] = Value(op, args)
+        return found
+
+    def const(self, constant: object) -> Value:
+        """A literal. 1, 1.0 and True are three values."""
+        return self.make("const", type(constant).__name__, constant)
+
+    def negate(self, value: Value) -> Value:
+        """`not value`."""
+        if value.op == "not":
+            inner: Value = value.args[0]
+            # `not not x` is a truth value, not x; as a condition both are one.
+            return inner
+        known = truth_of(value)
+        if known is not None:
+            return self.false if known else self.true
+        return self.make("not", value)
+
+    def all_of(self, parts: Iterable[Value]) -> Value:
+        """`a and b and …`, as a condition."""
+        flat: list[Value] = []
+        for part in parts:
+            if part.op == "and":
+                flat.extend(part.args)
+                continue
+            known = truth_of(part)
+            if known is False:
+                return self.false
+            if known is None:
+                flat.append(part)
+        flat = list(dict.fromkeys(flat))
+        if not flat:
+            return self.true
+        return flat[0] if len(flat) == 1 else self.make("and", *flat)
+
+    def any_of(self, parts: Iterable[Value]) -> Value:
+        """`a or b or …`, as a condition."""
+        flat: list[Value] = []
+        for part in parts:
+            if part.op == "or":
+                flat.extend(part.args)
+                continue
+            known = truth_of(part)
+            if known is True:
+                return self.true
+            if known is None:
+                flat.append(part)
+        flat = list(dict.fromkeys(flat))
+        if not flat:
+            return self.false
+        return flat[0] if len(flat) == 1 else self.make("or", *flat)
+
+    def phi(self, test: Value, body: Value, orelse: Value) -> Value:
+        """`body if test else orelse`."""
+        if body is orelse:
+            return body
+        known = truth_of(test)
+        if known is not None:
+            return body if known else orelse
+        if test.op == "not":
+            test, body, orelse = test.args[0], orelse, body
+        if body is self.true and orelse is self.false:
+            return test
+        if body is self.false and orelse is self.true:
+            return self.negate(test)
+        if orelse is self.false and (body.op in _BOOLEAN_OPS or body is self.true):
+            return self.all_of((test, body))
+        if body is self.false and orelse.op in _BOOLEAN_OPS:
+            return self.all_of((self.negate(test), orelse))
+        if body is self.true and orelse.op in _BOOLEAN_OPS:
+            return self.any_of((test, orelse))
+        if orelse is self.true and body.op in _BOOLEAN_OPS:
+            return self.any_of((self.negate(test), body))
+        return self.make("phi", test, body, orelse)
+
+    def compare(self, kind: str, left: Value, right: Value) -> Value:
+        """A comparison in one canonical form: `is not`, `!=`, `not in`, `>`, `>=` and `<=` are spelled with the others."""
+        if kind == "is not":
+            return self.negate(self.compare("is", left, right))
+        if kind == "!=":
+            return self.negate(self.compare("==", left, right))
+        if kind == "not in":
+            return self.negate(self.compare("in", left, right))
+        if kind == ">":
+            return self.compare("<", right, left)
+        if kind == ">=":
+            return self.negate(self.compare("<", left, right))
+        if kind == "<=":
+            return self.negate(self.compare("<", right, left))
+        if left.op == "const" and right.op == "const":
+            known = _compare_constants(kind, left.args[1], right.args[1])
+            if known is not None:
+                return self.true if known else self.false
+        if kind == "is" and right.op == "const" and right.args[1] is None:
+            if left.op in _NEVER_NONE:
+                return self.false
+            if left.op == "phi":
+                test, body, orelse = left.args
+                return self.phi(test, self.compare(kind, body, right), self.compare(kind, orelse, right))
+        if kind == "==" and left is right and left.op == "const":
+            return self.true
+        return self.make("cmp", kind, left, right)
+
+
+_NEVER_NONE = frozenset(
+    {"tuple", "list", "dict", "closure", "function", "class", "bound", "partial", "inst", "many", "index"}
+)
+
+
+def _compare_constants(kind: str, left: object, right: object) -> bool | None:
+    try:
+        if kind == "==":
+            return bool(left == right)
+        if kind == "is":
+            if left is None or right is None or isinstance(left, bool) or isinstance(right, bool):
+                return left is right
+            return None
+        if kind == "<":
+            return bool(left < right)  # type: ignore[operator]
+        if kind == "in":
+            return bool(left in right)  # type: ignore[operator]
+    except TypeError:
+        return None
+    return None
+
+
+def truth_of(value: Value) -> bool | None:
+    """Whether the value is truthy whatever the setting; None when that isn't certain."""
+    op = value.op
+    if op == "const":
+        return bool(value.args[1])
+    if op in ("tuple", "list"):
+        return bool(value.args) if not any(item.op == "star" for item in value.args) else None
+    if op in ("closure", "function", "class", "bound", "partial"):
+        return True
+    if op == "absent":
+        return False
+    return None
+
+
+# Rendering
+
+
+def render(value: Value, depth: int) -> str:
+    """Source-like text of a value; deep parts become `…`."""
+    if depth > 8:
+        return "…"
+    op, args = value.op, value.args
+    if op == "const":
+        return repr(args[1]) if not isinstance(args[1], type(...)) else "..."
+    if op in ("param", "free", "name"):
+        return str(args[-1])
+    if op == "attr":
+        return f"{render(args[0], depth + 1)}.{args[1]}"
+    if op == "item":
+        return f"{render(args[0], depth + 1)}[{render(args[1], depth + 1)}]"
+    if op == "slice":
+        return ":".join("" if p is None else render(p, depth + 1) for p in args)
+    if op == "ref":
+        return str(args[0]).rsplit(".", 1)[-1]
+    if op in ("function", "class"):
+        return str(args[0].facts.name)
+    if op == "closure":
+        return str(args[0].name)
+    if op == "bound":
+        return f"{render(args[0], depth + 1)}.{args[1].facts.name}"
+    if op == "partial":
+        return f"partial({render(args[0], depth + 1)}, …)"
+    if op in ("tuple", "list", "many"):
+        inside = ", ".join(render(item, depth + 1) for item in args)
+        if op == "many":
+            return f"[{inside}, …]"
+        return f"({inside}{',' if len(args) == 1 else ''})" if op == "tuple" else f"[{inside}]"
+    if op == "dict":
+        return "{" + ", ".join(f"{render(k, depth + 1)}: {render(v, depth + 1)}" for k, v in args[0]) + "}"
+    if op == "star":
+        return f"*{render(args[0], depth + 1)}"
+    if op == "elem":
+        return f"{render(args[1], depth + 1)}[*]"
+    if op == "index":
+        return str(args[1])
+    if op in ("mu", "out"):
+        return str(args[1])
+    if op == "phi":
+        test, body, orelse = (render(part, depth + 1) for part in args)
+        return f"({body} if {test} else {orelse})"
+    if op == "absent":
+        return "absent"
+    if op == "not":
+        inner = args[0]
+        if inner.op == "cmp":
+            kind, left, right = inner.args
+            flipped = {"is": "is not", "==": "!=", "in": "not in"}.get(kind)
+            if flipped:
+                return f"{render(left, depth + 1)} {flipped} {render(right, depth + 1)}"
+            if kind == "<":
+                return f"{render(left, depth + 1)} >= {render(right, depth + 1)}"
+        return f"not {render(inner, depth + 1)}"
+    if op in ("and", "or"):
+        return "(" + f" {op} ".join(render(part, depth + 1) for part in args) + ")"
+    if op == "cmp":
+        return f"{render(args[1], depth + 1)} {args[0]} {render(args[2], depth + 1)}"
+    if op == "call":
+        function, arguments, keywords = args
+        parts = [render(a, depth + 1) for a in arguments]
+        parts += [f"{k}={render(v, depth + 1)}" if k else f"**{render(v, depth + 1)}" for k, v in keywords]
+        return f"{render(function, depth + 1)}({', '.join(parts)})"
+    if op == "inst":
+        return f"{render(args[0], depth + 1)}(…)"
+    if op == "op":
+        kind, operands = args
+        if len(operands) == 2:
+            return f"{render(operands[0], depth + 1)} {kind} {render(operands[1], depth + 1)}"
+        if len(operands) == 1 and len(kind) == 1:
+            return f"{kind}{render(operands[0], depth + 1)}"
+        return f"{kind}({', '.join(render(o, depth + 1) for o in operands)})" if operands else str(kind)
+    if op == "unknown":
+        return f"<{args[0]}>"
+    return op

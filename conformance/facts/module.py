@@ -1,0 +1,314 @@
+"""Facts of one file: what it imports, defines and assigns. Pure, frozen in use, and picklable.
+
+`module_facts` parses the text once. Function bodies that a checkpoint rule is likely to ask for are lowered on the
+spot, since the syntax tree is dropped at once (it is far larger than the facts); any other body is lowered from its own
+few lines when a link asks for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import re
+import warnings
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from conformance.facts.ir import Expr, Function, Imported, Parameter, Span
+from conformance.facts.lower import FunctionNode, Lowerer, import_bindings
+
+LIKELY = re.compile(r"checkpoint|remat", re.IGNORECASE)
+"""Words of a function body that is lowered with the file; a hint for speed, nothing is concluded from it."""
+
+
+class Unparsable(Exception):
+    """The text is no Python: the reason, and the line if one is known."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionFacts:
+    """A function at module or class level."""
+
+    name: str
+    qualname: str
+    parameters: tuple[Parameter, ...]
+    decorators: tuple[Expr, ...]
+    span: Span
+    first_line: int
+    """The first line with decorators."""
+    is_async: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFacts:
+    """A class at module level, or inside another one."""
+
+    name: str
+    qualname: str
+    bases: tuple[Expr, ...]
+    decorators: tuple[Expr, ...]
+    methods: dict[str, FunctionFacts]
+    """The last definition of each name; overloads and property setters come before or after it."""
+    assigns: dict[str, Expr]
+    """Class-level `name = expression`; the last one."""
+    redefined: frozenset[str]
+    """Methods defined more than once without an overload or property decorator: conditional definitions."""
+    span: Span
+
+
+@dataclass(slots=True)
+class ModuleFacts:
+    """All that a file says; `summaries` grows as function bodies are asked for."""
+
+    path: str
+    imports: dict[str, Imported]
+    star_imports: tuple[Imported, ...]
+    functions: dict[str, FunctionFacts]
+    classes: dict[str, ClassFacts]
+    assigns: dict[str, Expr]
+    calls: tuple[Expr, ...]
+    """Expression statements at module level that are calls: registrations."""
+    summaries: dict[str, Function] = field(default_factory=dict)
+
+    def all_functions(self) -> Iterator[FunctionFacts]:
+        """Functions at module level, then methods, in the order of definition."""
+        yield from self.functions.values()
+        for class_facts in self.classes.values():
+            yield from class_facts.methods.values()
+
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines with their ends as Python counts them; `str.splitlines` also ends lines at form feeds and others."""
+    return _LINE.findall(text)
+
+
+def parse(text: str, path: str) -> ast.Module:
+    """`ast.parse` without the garbage collector, warnings or any of its many exceptions but `Unparsable`."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text, path)
+    except SyntaxError as error:
+        raise Unparsable(f"invalid syntax: {error.msg}", error.lineno) from None
+    except RecursionError:
+        raise Unparsable("nested too deeply to parse") from None
+    except MemoryError:
+        raise Unparsable("nested too deeply to parse") from None
+    except ValueError as error:
+        raise Unparsable(str(error)) from None
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def module_facts(text: str, path: str) -> ModuleFacts:
+    """Parses a file and returns its facts.
+
+    Raises `Unparsable`.
+    """
+    tree = parse(text, path)
+    try:
+        return _Scan(text, path).run(tree)
+    except RecursionError:
+        raise Unparsable("nested too deeply to analyse") from None
+
+
+def function_summary(facts: FunctionFacts, text: str) -> Function:
+    """Lowers one function from the lines of its file.
+
+    Raises `Unparsable` when the text isn't the one the facts were made of.
+    """
+    lines = split_lines(text)[facts.first_line - 1 : facts.span.end_line]
+    offset = facts.first_line - 1
+    source = "".join(lines)
+    if facts.span.column:
+        source = f"if 1:\n{source}"
+        offset -= 1
+    node: ast.AST = parse(source, facts.name)
+    while not isinstance(node, FunctionNode):
+        body = getattr(node, "body", None)
+        if not body:
+            raise Unparsable("the text changed while it was read")
+        node = body[0]
+    return Lowerer(offset).function(node, facts.qualname)
+
+
+class _Scan:
+    """The walk over module and class level."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self._path = path
+        self._lines: list[str] | None = None
+        self._text = text
+        self._likely = self._likely_lines()
+        self._lowerer = Lowerer()
+        self._imports: dict[str, Imported] = {}
+        self._stars: list[Imported] = []
+        self._functions: dict[str, FunctionFacts] = {}
+        self._classes: dict[str, ClassFacts] = {}
+        self._assigns: dict[str, Expr] = {}
+        self._calls: list[Expr] = []
+        self._summaries: dict[str, Function] = {}
+
+    def _likely_lines(self) -> list[int]:
+        lines = []
+        line, position = 1, 0
+        for match in LIKELY.finditer(self._text):
+            line += self._text.count("\n", position, match.start())
+            position = match.start()
+            if not lines or lines[-1] != line:
+                lines.append(line)
+        return lines
+
+    def run(self, tree: ast.Module) -> ModuleFacts:
+        self._module_level(tree.body)
+        return ModuleFacts(
+            path=self._path,
+            imports=self._imports,
+            star_imports=tuple(self._stars),
+            functions=self._functions,
+            classes=self._classes,
+            assigns=self._assigns,
+            calls=tuple(self._calls),
+            summaries=self._summaries,
+        )
+
+    def _module_level(self, body: list[ast.stmt]) -> None:
+        for node in body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                for name, imported in import_bindings(node):
+                    if name == "*":
+                        self._stars.append(imported)
+                    else:
+                        # `try: import a; except: a = None` keeps the import: the first binding that says something.
+                        self._imports.setdefault(name, imported)
+            elif isinstance(node, FunctionNode):
+                self._functions[node.name] = self._function(node, node.name)
+            elif isinstance(node, ast.ClassDef):
+                self._class(node, node.name)
+            elif isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        self._assigns[target.id] = self._lowerer.expr(node.value)
+            elif isinstance(node, ast.AnnAssign):
+                if isinstance(node.target, ast.Name) and node.value is not None:
+                    self._assigns[node.target.id] = self._lowerer.expr(node.value)
+            elif isinstance(node, ast.Expr):
+                if isinstance(node.value, ast.Call):
+                    self._calls.append(self._lowerer.expr(node.value))
+            elif isinstance(node, ast.If):
+                self._module_level(node.body)
+                self._module_level(node.orelse)
+            elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
+                self._module_level(node.body)  # type: ignore[attr-defined]
+                for handler in node.handlers:  # type: ignore[attr-defined]
+                    self._fallbacks(handler.body)
+                self._module_level(node.orelse)  # type: ignore[attr-defined]
+                self._module_level(node.finalbody)  # type: ignore[attr-defined]
+            elif isinstance(node, ast.With):
+                self._module_level(node.body)
+
+    def _fallbacks(self, body: list[ast.stmt]) -> None:
+        """Module level of an `except`: what it binds counts only where the body of the `try` bound nothing."""
+        known = {*self._imports, *self._functions, *self._classes, *self._assigns}
+        kept = [
+            node
+            for node in body
+            if not (
+                (isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in known for t in node.targets))
+                or (isinstance(node, FunctionNode | ast.ClassDef) and node.name in known)
+            )
+        ]
+        self._module_level(kept)
+
+    def _function(self, node: FunctionNode, qualname: str) -> FunctionFacts:
+        decorators = tuple([self._lowerer.expr(d) for d in node.decorator_list])
+        first = min((d.lineno for d in node.decorator_list), default=node.lineno)
+        span = self._lowerer.span(node)
+        if self._is_likely(node.lineno, span.end_line):
+            summary = self._lowerer.function(node, qualname)
+            self._summaries[qualname] = summary
+            parameters = summary.parameters
+        else:
+            parameters = self._lowerer.parameters(node.args)
+        return FunctionFacts(
+            name=node.name,
+            qualname=qualname,
+            parameters=parameters,
+            decorators=decorators,
+            span=span,
+            first_line=first,
+            is_async=isinstance(node, ast.AsyncFunctionDef),
+        )
+
+    def _is_likely(self, first: int, last: int) -> bool:
+        index = bisect_left(self._likely, first)
+        return index < len(self._likely) and self._likely[index] <= last
+
+    def _class(self, node: ast.ClassDef, qualname: str) -> None:
+        methods: dict[str, FunctionFacts] = {}
+        assigns: dict[str, Expr] = {}
+        redefined: set[str] = set()
+        self._class_level(node.body, qualname, methods, assigns, redefined)
+        self._classes[qualname] = ClassFacts(
+            name=node.name,
+            qualname=qualname,
+            bases=tuple([self._lowerer.expr(base) for base in node.bases]),
+            decorators=tuple([self._lowerer.expr(d) for d in node.decorator_list]),
+            methods=methods,
+            assigns=assigns,
+            redefined=frozenset(redefined),
+            span=self._lowerer.span(node),
+        )
+
+    def _class_level(
+        self,
+        body: list[ast.stmt],
+        qualname: str,
+        methods: dict[str, FunctionFacts],
+        assigns: dict[str, Expr],
+        redefined: set[str],
+    ) -> None:
+        for node in body:
+            if isinstance(node, FunctionNode):
+                if _is_accessor(node) and node.name in methods:
+                    continue
+                if node.name in methods and not any(_last_name(d) == "overload" for d in node.decorator_list):
+                    redefined.add(node.name)
+                methods[node.name] = self._function(node, f"{qualname}.{node.name}")
+            elif isinstance(node, ast.ClassDef):
+                self._class(node, f"{qualname}.{node.name}")
+            elif isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        assigns[target.id] = self._lowerer.expr(node.value)
+            elif isinstance(node, ast.AnnAssign):
+                if isinstance(node.target, ast.Name) and node.value is not None:
+                    assigns[node.target.id] = self._lowerer.expr(node.value)
+            elif isinstance(node, ast.If):
+                self._class_level(node.body, qualname, methods, assigns, redefined)
+                self._class_level(node.orelse, qualname, methods, assigns, redefined)
+            elif isinstance(node, ast.Try):
+                self._class_level(node.body, qualname, methods, assigns, redefined)
+
+
+def _is_accessor(node: FunctionNode) -> bool:
+    """`@x.setter` and `@x.deleter`: the getter stays the method of that name."""
+    return any(isinstance(d, ast.Attribute) and d.attr in ("setter", "deleter") for d in node.decorator_list)
+
+
+def _last_name(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else None

@@ -1,0 +1,112 @@
+'''CF101 argument-dropped: A block gets an argument on one path and not on another.
+
+Severity: error
+Stage: stable
+Repair: none
+
+## What it does
+Compares the paths of one block inside one forward: eager, checkpointed, segmented, and with only a part checkpointed.
+A parameter that one path binds and the path that runs in its place leaves to its default is reported at the call that
+leaves it out, whichever side that is. Wrappers, closures, partials, helpers and segment runners are looked through.
+
+Nothing is said where the difference can't matter: the passed value equals the default under the conditions of the
+path that omits it, or the block reads the parameter only under a guard that is then false.
+
+## Why is this bad
+Both paths must compute the same function. With the argument missing, training with checkpointing differs from
+training without it, and from inference: a mask, a position embedding or a scale is silently ignored, and the gradients
+are those of another model.
+
+## Example
+```python
+for block in self.blocks:
+    if torch.is_grad_enabled() and self.gradient_checkpointing:
+        x = checkpoint(block, x, rope, use_reentrant=False)
+    else:
+        x = block(x, rope, mask=mask)
+```
+
+## Use instead
+```python
+for block in self.blocks:
+    if torch.is_grad_enabled() and self.gradient_checkpointing:
+        x = checkpoint(block, x, rope, mask, use_reentrant=False)
+    else:
+        x = block(x, rope, mask=mask)
+```
+
+## What it does not see
+- Blocks whose class, or whose `forward`, isn't in the source root; calls with a `*sequence` or a `**mapping` of unknown
+  content.
+- Two calls on the same route: comparing them is mostly noise.
+- Guards that imply each other through values computed elsewhere. An argument that is `None` whenever the path runs,
+  for a reason that the code of the forward doesn't show, is reported.
+'''
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.callpaths.compare import Omission, omissions
+from conformance.callpaths.controls import stored_controls
+from conformance.callpaths.paths import Path
+from conformance.callpaths.trace import Site
+from conformance.findings import Finding
+from conformance.rules.context import Context
+from conformance.rules.words import route_words, setting
+
+
+def check(context: Context) -> Iterator[Finding]:
+    interpreter = context.interpreter
+    reported: set[tuple[Site, str]] = set()
+    for entry in context.entries:
+        for block in entry.blocks:
+            found = list(omissions(block, interpreter))
+            if not found:
+                continue
+            controls = {control.parameter for control in stored_controls(entry, block, interpreter)}
+            for omission in found:
+                site = place_of(omission.path)
+                key = (site, omission.parameter.name)
+                if omission.parameter.name in controls or key in reported:
+                    continue
+                reported.add(key)
+                yield _finding(context, omission, site)
+
+
+def place_of(path: Path) -> Site:
+    """Where an argument is to be added: the call, or, where a wrapper forwards a sequence, where that is made."""
+    raw = path.raw
+    if raw.starred and raw.wrapper and raw.checkpoint is not None:
+        return raw.checkpoint.site
+    return raw.site
+
+
+def _finding(context: Context, omission: Omission, site: Site) -> Finding:
+    path, other, name = omission.path, omission.other, omission.parameter.name
+    block = f"`{path.public.block.text}`" if path.public.block.is_element else f"`{path.public.block.text}()`"
+    if path.raw.direct is not None:
+        block = f"`{path.raw.direct.facts.qualname}`"
+    effect = (
+        "it has no default, so the call fails"
+        if omission.parameter.default is None
+        else f"here it is left to its default{_default(omission)}"
+    )
+    message = (
+        f"`{name}` is not passed to {block} ({omission.cls.name}) on the {route_words(path.route)} path, but the "
+        f"{route_words(other.route)} path passes `{omission.value.text}`; {effect}. Pass it on both paths."
+    )
+    return context.finding(
+        site,
+        message,
+        parameter=name,
+        witness=setting(path),
+        related=[
+            context.related("counterpart", other.raw.site, f"the {route_words(other.route)} path passes `{name}` here")
+        ],
+    )
+
+
+def _default(omission: Omission) -> str:
+    value = getattr(omission.parameter.default, "value", omission)
+    return "" if value is omission else f" `{value!r}`"
