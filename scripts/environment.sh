@@ -1,8 +1,9 @@
 # Sourced by the scripts beside it, from the root of the repository.
 
-# environment EXTRAS: makes .venv, or brings it up to date, with this package and these extras, such as "dev,torch".
+# environment [EXTRAS]: makes .venv, or brings it up to date, with this package and these extras, such as "dev,torch".
 environment() {
-    local extras=$1 installed=.venv/installed-$1.toml python
+    local extras=${1-} python
+    local installed=.venv/installed${extras:+-$extras}.toml
     if [ ! -x .venv/bin/pip ]; then
         python=$(newer_python)
         echo "Making .venv with $("$python" --version) ..."
@@ -10,7 +11,7 @@ environment() {
     fi
     if ! cmp --silent pyproject.toml "$installed"; then
         echo "Installing what it needs; this takes a minute or two the first time ..."
-        .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check --editable ".[$extras]"
+        .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check --editable ".${extras:+[$extras]}"
         cp pyproject.toml "$installed"
     fi
 }

@@ -99,8 +99,11 @@ def run(command: list[str], cwd: Path, status: int = 0, **environment: str) -> s
 
 
 def look(user: Path, path: Path, prelude: str = "") -> dict[str, Any]:
-    """What an interpreter with `path` on its search path finds when it runs in the user's project."""
-    command = [sys.executable, "-c", LOOK.format(prelude=prelude)]
+    """What an interpreter with `path` on its search path finds when it runs in the user's project.
+
+    It doesn't know what is installed for the tests, which may be another install of this package.
+    """
+    command = [sys.executable, "-S", "-c", LOOK.format(prelude=prelude)]
     seen: dict[str, Any] = json.loads(run(command, user, PYTHONPATH=str(path)))
     return seen
 
@@ -174,18 +177,12 @@ def test_editable_installs_no_generic_name(as_editable: Path) -> None:
 
 
 def test_editable(as_editable: Path, checkout: Path, user: Path) -> None:
-    # The tests' own interpreter may know another editable install, which must not answer in place of this one.
-    prelude = f"""
-import site
-sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in repr(finder)]
-site.addsitedir({str(as_editable)!r})
-"""
+    prelude = f"import site; site.addsitedir({str(as_editable)!r})"
     assert look(user, user, prelude) == in_place(checkout, user)
 
 
 def test_checkout(checkout: Path, user: Path) -> None:
-    seen = look(user, checkout, "sys.path.insert(0, '')")
-    assert seen == in_place(checkout, user)
+    assert look(user, checkout) == in_place(checkout, user)
 
 
 def in_place(checkout: Path, user: Path) -> dict[str, Any]:
