@@ -206,39 +206,51 @@ def test_only_staged_python_files_are_checked(kiln: Project) -> None:
     assert passed.returncode == 0, passed.stdout
 
 
-def test_in_a_real_project(project: Callable[[], Project], simpletuner: Path, tmp_path: Path) -> None:
-    helpers = "simpletuner/helpers"
-    flux, mageflow = (f"{helpers}/models/{family}/transformer.py" for family in ("flux", "mageflow"))
-    parts = ("simpletuner/__init__.py", f"{helpers}/models/__init__.py", f"{helpers}/models/flux")
-    copy_part(simpletuner, (*parts, f"{helpers}/models/mageflow", f"{helpers}/training"), tmp_path)
-    user = project()
-    original = {name: (tmp_path / name).read_text() for name in (flux, mageflow)}
+HELPERS = "simpletuner/helpers"
+FLUX = f"{HELPERS}/models/flux/transformer.py"
+MAGEFLOW = f"{HELPERS}/models/mageflow/transformer.py"
 
-    user.write({name: text + "\n# a harmless change\n" for name, text in original.items()})
-    passed = user.commit(flux, mageflow)
-    assert passed.returncode == 0, passed.stdout
-    head = user.head()
 
-    wrapper = "def create_custom_forward(module):"
-    body = "                    def custom_forward(*inputs):\n"
+@pytest.fixture
+def real(project: Callable[[], Project], simpletuner: Path, tmp_path: Path) -> Project:
+    """A part of a released project, with all that two of its models need."""
+    parts = ("models/__init__.py", "models/flux", "models/mageflow", "training", "utils")
+    copy_part(simpletuner, ["simpletuner/__init__.py", *(f"{HELPERS}/{part}" for part in parts)], tmp_path)
+    return project()
+
+
+def test_forgetful_branch_in_a_real_model(real: Project) -> None:
+    head = real.head()
+    text = (real.root / FLUX).read_text()
+    factory = "def create_custom_forward(module):"
+    wrapper = "                    def custom_forward(*inputs):\n"
     branch = (
         "                        if return_dict is not None:\n"
         "                            return module(*inputs, return_dict=return_dict)\n"
     )
-    assert original[flux].count(wrapper) == original[flux].count(body) == 2
-    forgetful = original[flux].replace(wrapper, "def create_custom_forward(module, return_dict=None):")
-    user.write({flux: forgetful.replace(body, body + branch)})
-    stopped = user.commit(flux)
+    assert text.count(factory) == text.count(wrapper) == 2
+    text = text.replace(factory, "def create_custom_forward(module, return_dict=None):")
+    real.write({FLUX: text.replace(wrapper, wrapper + branch)})
+    stopped = real.commit(FLUX)
     assert stopped.returncode == 1, stopped.stdout
     assert stopped.stdout.count("[CF108]") == 2, stopped.stdout
-    assert user.head() == head
-    must(user.root, "git", "reset", "--quiet", "--hard")
+    assert real.head() == head
 
-    # The block that takes the control stands in another file of this family.
-    before, checkpointed = original[mageflow].split("def run_checkpointed_block(")
+
+def test_real_model_whose_blocks_stand_elsewhere(real: Project) -> None:
+    text = (real.root / MAGEFLOW).read_text()
+    assert "class MageFlowTransformerBlock" not in text
+    real.write({MAGEFLOW: text + "\n# a harmless change\n"})
+    passed = real.commit(MAGEFLOW)
+    assert passed.returncode == 0, passed.stdout
+    head = real.head()
+
+    before, wrapper, after = text.partition("def run_checkpointed_block(")
     forwarded = "offload_attention=self.gradient_checkpointing_offload_attention,\n"
-    user.write({mageflow: before + "def run_checkpointed_block(" + checkpointed.replace(forwarded, "\n", 1)})
-    stopped = user.commit(mageflow)
+    assert forwarded in after
+    real.write({MAGEFLOW: before + wrapper + after.replace(forwarded, "\n", 1)})
+    stopped = real.commit(MAGEFLOW)
     assert stopped.returncode == 1, stopped.stdout
     assert stopped.stdout.count("[CF108]") == 1, stopped.stdout
-    assert user.head() == head
+    assert "MageFlowTransformerBlock" in stopped.stdout
+    assert real.head() == head
