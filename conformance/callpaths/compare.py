@@ -10,7 +10,7 @@ from conformance.callpaths.conditions import Assumptions, exclusive
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Route
 from conformance.callpaths.paths import BlockPaths, Path
-from conformance.callpaths.trace import Literal, literals
+from conformance.callpaths.trace import literals
 from conformance.callpaths.values import Value, walk
 from conformance.facts.ir import Const, Parameter
 from conformance.project.project import ClassDef, FunctionDef
@@ -19,32 +19,68 @@ from conformance.project.project import ClassDef, FunctionDef
 def alternatives(block: BlockPaths, interpreter: Interpreter) -> Iterator[tuple[Path, Path]]:
     """Ordered pairs of live paths on different routes of which one runs in place of the other.
 
-    That is so when a test decides between them: they stand on its two sides. Paths whose conditions merely exclude one
-    another count too, unless both have such a partner already (two pairs in a row aren't compared crosswise).
+    One test decides between them, and apart from it their conditions can hold together. Where there are several
+    candidates, those count that part from the path last, in the same iteration; a path that has none there (a segment
+    runner before the loop, a loop on either side of the gate) is compared with the other loops.
     """
     paths = block.live
-    partnered = {
-        id(path)
-        for path in paths
-        for other in paths
-        if path.route is not other.route and _decided(path.raw.conditions, other.raw.conditions)
-    }
+    pairs: dict[tuple[int, int], tuple[Path, Path]] = {}
     for path in paths:
+        own: dict[Route, list[tuple[int, Path]]] = {}
+        outside: dict[Route, list[tuple[int, Path]]] = {}
         for other in paths:
-            if path.route is other.route or path is other:
+            if other.route is path.route:
                 continue
-            if _decided(path.raw.conditions, other.raw.conditions):
-                yield path, other
-            elif not (id(path) in partnered and id(other) in partnered) and exclusive(
-                interpreter.values, literals(path.raw.conditions), literals(other.raw.conditions)
+            depth = _parting(path, other, interpreter)
+            if depth is not None:
+                group = own if _iteration(path) == _iteration(other) else outside
+                group.setdefault(other.route, []).append((depth, other))
+        for candidates in (own or outside).values():
+            deepest = max(depth for depth, _ in candidates)
+            for depth, other in candidates:
+                if depth == deepest:
+                    pairs[(id(path), id(other))] = (path, other)
+                    pairs[(id(other), id(path))] = (other, path)
+    yield from pairs.values()
+
+
+def _iteration(path: Path) -> tuple[int, ...]:
+    """The loops that a path runs in, those of the checkpointed function left out."""
+    raw = path.raw
+    if raw.checkpoint is None:
+        return raw.loops
+    return tuple(loop for loop in raw.loops if loop < raw.checkpoint.start)
+
+
+def _parting(first: Path, second: Path, interpreter: Interpreter) -> int | None:
+    """How late the paths part, or None when they are no alternatives: nothing, or more than one test, parts them."""
+    ours, theirs = first.raw.conditions, second.raw.conditions
+    values = interpreter.values
+    assumptions = first.assumptions(interpreter)
+    for index, literal in enumerate(theirs):
+        if assumptions.truth(literal.value) is not (not literal.holds):
+            continue
+        branches = {literal.branch}
+        kept = []
+        same_statement = False
+        for own in ours:
+            if own.branch == literal.branch or Assumptions(values, [(own.value, own.holds)]).truth(literal.value) is (
+                not literal.holds
             ):
-                yield path, other
-
-
-def _decided(first: tuple[Literal, ...], second: tuple[Literal, ...]) -> bool:
-    """Whether one statement sends the two to different sides."""
-    sides = {(literal.branch, literal.value): literal.holds for literal in first}
-    return any(sides.get((c.branch, c.value), c.holds) is not c.holds for c in second)
+                branches.add(own.branch)
+                same_statement = same_statement or own.branch == literal.branch
+            else:
+                kept.append(own)
+        ours_left = [c for c in kept if c.branch not in branches]
+        theirs_left = [c for c in theirs if c.branch not in branches]
+        if not exclusive(values, literals(ours_left), literals(theirs_left)):
+            common = 0
+            for a, b in zip(ours, theirs, strict=False):
+                if a is not b and a != b:
+                    break
+                common += 1
+            return 2 * min(common, index) + same_statement
+    return None
 
 
 @dataclass(frozen=True, slots=True)

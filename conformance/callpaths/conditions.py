@@ -9,6 +9,36 @@ from conformance.callpaths.values import Value, Values, truth_of
 _MAX_ROUNDS = 8
 
 
+def consequences(values: Values, value: Value, holds: bool, depth: int = 0) -> set[tuple[Value, bool]]:
+    """Literals that follow from a value being truthy or falsy, flags that a loop carries included."""
+    if value.op == "not":
+        return consequences(values, value.args[0], not holds, depth)
+    result = {(value, holds)}
+    if depth > 6:
+        return result
+    op = value.op
+    if op in ("and", "or"):
+        parts = [consequences(values, part, holds, depth + 1) for part in value.args]
+        if (op == "and") is holds:
+            result = result.union(*parts)
+        else:
+            result |= set.intersection(*parts)
+    elif op == "phi":
+        test, body, orelse = value.args
+        sides = []
+        for side, state in ((body, True), (orelse, False)):
+            if truth_of(side) is (not holds):
+                continue
+            sides.append(
+                consequences(values, test, state, depth + 1) | consequences(values, side, holds, depth + 1)
+            )
+        if sides:
+            result |= set.intersection(*sides)
+    elif holds and value in values.implied:
+        result.update(values.implied[value])
+    return result
+
+
 class Assumptions:
     """A conjunction of literals, closed under unit propagation.
 
@@ -42,6 +72,7 @@ class Assumptions:
                 self.contradictory = True
             return
         self._known[value] = holds
+        self._reduced.clear()
         if holds and value in self._values.implied:
             for implied, state in self._values.implied[value]:
                 self._add(implied, state)
@@ -58,14 +89,9 @@ class Assumptions:
                 for part in value.args:
                     self._add(part, False)
         elif op == "phi":
-            # Only the side that can have this truth is taken, if the other one can't.
-            test, body, orelse = value.args
-            if truth_of(body) is not None and truth_of(body) != holds:
-                self._add(test, False)
-                self._add(orelse, holds)
-            elif truth_of(orelse) is not None and truth_of(orelse) != holds:
-                self._add(test, True)
-                self._add(body, holds)
+            for part, state in consequences(self._values, value, holds):
+                if part is not value:
+                    self._add(part, state)
 
     def _propagate(self) -> None:
         for _ in range(_MAX_ROUNDS):

@@ -24,7 +24,7 @@ from conformance.callpaths.trace import (
     Trace,
     literals,
 )
-from conformance.callpaths.conditions import Assumptions, exclusive
+from conformance.callpaths.conditions import Assumptions, consequences, exclusive
 from conformance.callpaths.values import Value, Values, truth_of, walk
 from conformance.facts import ir
 from conformance.facts.ir import Expr, Function, Parameter, Span
@@ -42,6 +42,8 @@ from conformance.project.project import (
 
 _MAX_DEPTH = 10
 """Deepest chain of expanded calls."""
+_MAX_LINKS = 16
+"""Longest chain from a value to the object that it is."""
 _MAX_STEPS = 400_000
 """Most statements that one entry may run, expanded calls included."""
 
@@ -147,7 +149,9 @@ class Interpreter:
         """For each loop-carried flag: what it is set to, and under which conditions."""
         self._tables: dict[ClassDef, dict[str, Value]] = {}
         self._extra: dict[tuple[ClassDef, str], Value | None] = {}
-        self._element_cache: dict[Value, tuple[ClassDef | External, ...]] = {}
+        self._contents_cache: dict[Value, tuple[Value, ...]] = {}
+        self._namespaces: dict[tuple[Value, str], Value] = {}
+        """What `__init__` stores on a bare module that serves as a namespace."""
         self._gates: dict[FunctionDef, str | None] = {}
         self._wrappers: dict[FunctionDef, CheckpointCallable | None] = {}
         self._likely: dict[FunctionDef, bool] = {}
@@ -1293,7 +1297,7 @@ class Interpreter:
             return self.values.none
         if op == "attr":
             return self._call_attribute(callee, arguments, keywords, span, frame)
-        if op in _MODULE_OPS:
+        if op in _MODULE_OPS and _is_rooted(callee):
             self._note_call(callee, "forward", arguments, keywords, span, frame)
         return self._opaque(callee, arguments, keywords)
 
@@ -1345,7 +1349,7 @@ class Interpreter:
                 if stored.op == "partial" or stored.op == "function":
                     return self.call(stored, arguments, keywords, span, frame)
             self._note_call(callee, "forward", arguments, keywords, span, frame)
-        elif base.op in ("elem", "item", "pick", "attr"):
+        elif base.op in ("elem", "item", "pick", "attr") and _is_rooted(base):
             classes = [c for c in self.classes_of(base) if isinstance(c, ClassDef)]
             if classes and all(self.project.method(c, name) is not None for c in classes):
                 self._note_call(base, name, arguments, keywords, span, frame)
@@ -1379,6 +1383,9 @@ class Interpreter:
             return values.make("inst", callee, tuple(arguments), tuple(keywords))
         elif name == "itertools.chain":
             return values.make("list", *(values.make("star", argument) for argument in arguments))
+        elif name in self.project.profile.module_bases:
+            # A bare module is a namespace: each is its own.
+            return values.make("inst", callee, tuple(arguments), tuple(keywords), self._next())
         elif name.rsplit(".", 1)[-1][:1].isupper():
             return values.make("inst", callee, tuple(arguments), tuple(keywords))
         return self._opaque(callee, arguments, keywords)
@@ -1773,12 +1780,19 @@ class Interpreter:
         ran = literals(capture.conditions)
         if shared:
             # The next iteration may decide otherwise on whatever changes with it.
-            reached_next = [(v, h) for v, h in reached if not v.loops & shared]
-            ran_next = [(v, h) for v, h in ran if not v.loops & shared]
+            reached_next = [(v, h) for v, h in self._widened(reached) if not v.loops & shared]
+            ran_next = [(v, h) for v, h in self._widened(ran) if not v.loops & shared]
             if not exclusive(self.values, ran_next, reached_next):
                 return True
             return later and not exclusive(self.values, ran, reached)
         return not exclusive(self.values, ran, reached)
+
+    def _widened(self, conditions: list[tuple[Value, bool]]) -> list[tuple[Value, bool]]:
+        """The conditions with what their flags imply: that holds in every iteration."""
+        result = list(conditions)
+        for value, holds in conditions:
+            result.extend(consequences(self.values, value, holds))
+        return result
 
     def _same_again(self, bound: Value, read: Value, shared: frozenset[int]) -> bool:
         """Whether the binding gives the name what it had, whatever the iteration."""
@@ -2076,7 +2090,12 @@ class Interpreter:
             self._block(summary.body, frame)
         except (_TooLarge, RecursionError):
             pass
-        result = {name: value for (base, name), value in self._heap.items() if base is instance}
+        result = {}
+        for (base, name), value in self._heap.items():
+            if base is instance:
+                result[name] = value
+            elif base.op == "inst":
+                self._namespaces[(base, name)] = value
         self._resume(saved)
         return result
 
@@ -2096,156 +2115,115 @@ class Interpreter:
                         found.append(value)
         return self._pick(0, found) if found else None
 
-    def classes_of(self, value: Value, depth: int = 0) -> tuple[ClassDef | External, ...]:
+    def classes_of(self, value: Value) -> tuple[ClassDef | External, ...]:
         """The classes that a module value can be an instance of; none when that isn't known."""
-        if depth > 12:
-            return ()
-        op = value.op
-        if op == "self":
-            return (value.args[0],)
-        if op == "inst":
-            called = value.args[0]
-            if called.op == "class":
-                return (called.args[0],)
-            return (External(called.args[0]),) if called.op == "ref" else ()
-        if op == "elem":
-            return self.elements_of(value.args[1], depth + 1)
-        if op == "item":
-            return self.elements_of(value.args[0], depth + 1)
-        if op == "attr":
-            result: list[ClassDef | External] = []
-            for cls in self.classes_of(value.args[0], depth + 1):
-                if isinstance(cls, ClassDef):
-                    stored = self.attribute_value(cls, value.args[1])
-                    if stored is not None and stored is not value:
-                        result.extend(self.classes_of(stored, depth + 1))
-            return tuple(dict.fromkeys(result))
-        if op == "phi":
-            return _union(self.classes_of(part, depth + 1) for part in value.args[1:])
-        if op == "pick":
-            return _union(self.classes_of(part, depth + 1) for part in value.args[1])
-        if op in ("mu", "out"):
-            return self.classes_of(value.args[2], depth + 1)
-        if op == "or":
-            return _union(self.classes_of(part, depth + 1) for part in value.args)
-        if op == "call" and value.args[0].op in ("inst", "phi"):
-            return ()
-        return ()
+        return tuple(dict.fromkeys(c for c in map(_class_of, self.objects_of(value)) if c is not None))
 
-    def elements_of(self, value: Value, depth: int = 0) -> tuple[ClassDef | External, ...]:
+    def elements_of(self, value: Value) -> tuple[ClassDef | External, ...]:
         """The classes of a container's elements; none when they aren't known, or it is no container."""
-        found = self._element_cache.get(value)
-        if found is None:
-            self._element_cache[value] = ()
-            found = self._elements_of(value, depth)
-            self._element_cache[value] = found
-        return found
+        return tuple(dict.fromkeys(c for c in map(_class_of, self.contents_of(value)) if c is not None))
 
-    def _elements_of(self, value: Value, depth: int) -> tuple[ClassDef | External, ...]:
-        if depth > 12:
+    def objects_of(self, value: Value, depth: int = 0) -> tuple[Value, ...]:
+        """The objects, as the calls that made them, that a value can be."""
+        if depth > _MAX_LINKS:
             return ()
         op = value.op
-        if op in ("tuple", "list", "many"):
-            return _union(
-                self.elements_of(item.args[0], depth + 1) if item.op == "star" else self.classes_of(item, depth + 1)
-                for item in value.args
-            )
-        if op == "grown":
-            return _union(
-                (self.elements_of(value.args[0], depth + 1), *(self.classes_of(i, depth + 1) for i in value.args[1]))
-            )
-        if op == "inst":
-            return self._contained(value, depth)
-        if op == "attr":
-            result: list[ClassDef | External] = []
-            for cls in self.classes_of(value.args[0], depth + 1):
-                if isinstance(cls, ClassDef):
-                    stored = self.attribute_value(cls, value.args[1])
-                    if stored is not None and stored is not value:
-                        result.extend(self.elements_of(stored, depth + 1))
-            return tuple(dict.fromkeys(result))
-        if op in ("phi",):
-            return _union(self.elements_of(part, depth + 1) for part in value.args[1:])
-        if op == "pick":
-            return _union(self.elements_of(part, depth + 1) for part in value.args[1])
-        if op in ("mu", "out"):
-            return self.elements_of(value.args[2], depth + 1)
+        if op in ("inst", "self", "grown", "many", "list", "tuple", "dict"):
+            return (value,)
         if op == "elem":
-            # An element that is a container itself: a list in a list, or in a dict.
-            inner = value.args[1]
-            if inner.op == "attr":
-                return _union(
-                    self._nested(stored, depth + 1)
-                    for cls in self.classes_of(inner.args[0], depth + 1)
-                    if isinstance(cls, ClassDef)
-                    for stored in (self.attribute_value(cls, inner.args[1]),)
-                    if stored is not None
-                )
-            return self._nested(inner, depth + 1)
+            return self.contents_of(value.args[1], depth + 1)
         if op == "item":
             base, index = value.args
             if index.op == "slice":
-                return self.elements_of(base, depth + 1)
-            if base.op == "attr":
-                return _union(
-                    self._nested(stored, depth + 1)
-                    for cls in self.classes_of(base.args[0], depth + 1)
-                    if isinstance(cls, ClassDef)
-                    for stored in (self.attribute_value(cls, base.args[1]),)
-                    if stored is not None
-                )
-            return self._nested(base, depth + 1)
-        if op == "op" and value.args[0] in ("+", "*"):
-            return _union(self.elements_of(part, depth + 1) for part in value.args[1])
-        if op == "op" and value.args[0] == "dict-of":
-            return self.classes_of(value.args[1][1], depth + 1)
-        if op == "dict":
-            return _union(self.classes_of(pair[1], depth + 1) for pair in value.args[0])
-        if op in ("enumerate", "items", "range"):
-            return self.elements_of(value.args[0], depth + 1) if value.args and op != "range" else ()
-        if op == "merged":
-            return _union(
-                (self.elements_of(value.args[0], depth + 1), *(self.classes_of(p[1], depth + 1) for p in value.args[1]))
+                return self.objects_of(base, depth + 1)
+            return self.contents_of(base, depth + 1)
+        if op == "attr":
+            return _flat(
+                self._member_objects(owner, value.args[1], depth + 1) for owner in self.objects_of(value.args[0], depth + 1)
             )
+        if op == "phi":
+            return _flat(self.objects_of(part, depth + 1) for part in value.args[1:])
+        if op == "pick":
+            return _flat(self.objects_of(part, depth + 1) for part in value.args[1])
+        if op in ("mu", "out"):
+            return self.objects_of(value.args[2], depth + 1)
+        if op == "or":
+            return _flat(self.objects_of(part, depth + 1) for part in value.args)
+        if op == "op" and value.args[0] in ("+", "*", "dict-of"):
+            return (value,)
         return ()
 
-    def _nested(self, value: Value, depth: int) -> tuple[ClassDef | External, ...]:
-        """Classes inside the elements of a container."""
+    def _member_objects(self, owner: Value, name: str, depth: int) -> tuple[Value, ...]:
+        """The objects that an attribute of an object can be."""
+        if owner.op == "inst":
+            stored = self._namespaces.get((owner, name))
+            if stored is not None:
+                return self.objects_of(stored, depth + 1)
+        cls = _class_of(owner)
+        if isinstance(cls, ClassDef):
+            stored = self.attribute_value(cls, name)
+            if stored is not None:
+                return self.objects_of(stored, depth + 1)
+        return ()
+
+    def contents_of(self, value: Value, depth: int = 0) -> tuple[Value, ...]:
+        """The objects that a container's elements can be."""
+        found = self._contents_cache.get(value)
+        if found is None:
+            self._contents_cache[value] = ()  # while it leads back to itself
+            found = self._find_contents(value, depth) if depth <= _MAX_LINKS else ()
+            self._contents_cache[value] = found
+        return found
+
+    def _find_contents(self, value: Value, depth: int) -> tuple[Value, ...]:
         op = value.op
         if op in ("tuple", "list", "many"):
-            return _union(self.elements_of(item, depth + 1) for item in value.args)
+            return _flat(
+                self.contents_of(item.args[0], depth + 1) if item.op == "star" else self.objects_of(item, depth + 1)
+                for item in value.args
+            )
         if op == "grown":
-            return _union((self._nested(value.args[0], depth + 1), *(self.elements_of(i, depth + 1) for i in value.args[1])))
-        if op == "inst" and value.args[1]:
-            return self._nested(value.args[1][0], depth + 1)
-        if op == "op" and value.args[0] == "dict-of":
-            return self.elements_of(value.args[1][1], depth + 1)
+            return _flat(
+                (self.contents_of(value.args[0], depth + 1), *(self.objects_of(i, depth + 1) for i in value.args[1]))
+            )
+        if op == "inst":
+            return self._contained(value, depth)
         if op == "dict":
-            return _union(self.elements_of(pair[1], depth + 1) for pair in value.args[0])
-        if op == "phi":
-            return _union(self._nested(part, depth + 1) for part in value.args[1:])
-        return ()
+            return _flat(self.objects_of(pair[1], depth + 1) for pair in value.args[0])
+        if op == "merged":
+            parts = (self.objects_of(pair[1], depth + 1) for pair in value.args[1])
+            return _flat((self.contents_of(value.args[0], depth + 1), *parts))
+        if op == "op":
+            if value.args[0] in ("+", "*"):
+                return _flat(self.contents_of(part, depth + 1) for part in value.args[1])
+            if value.args[0] == "dict-of":
+                return self.objects_of(value.args[1][1], depth + 1)
+            return ()
+        if op in ("enumerate", "items"):
+            return self.contents_of(value.args[0], depth + 1)
+        return _flat(
+            self.contents_of(found, depth + 1) for found in self.objects_of(value, depth + 1) if found is not value
+        )
 
-    def _contained(self, value: Value, depth: int) -> tuple[ClassDef | External, ...]:
-        called, arguments, _ = value.args
+    def _contained(self, value: Value, depth: int) -> tuple[Value, ...]:
+        called, arguments, keywords = value.args[:3]
+        profile = self.project.profile
         if called.op == "ref":
             name = called.args[0]
             if name.rsplit(".", 1)[-1] == "Sequential":
-                return _union(
-                    self.elements_of(a.args[0], depth + 1) if a.op == "star" else self.classes_of(a, depth + 1)
+                return _flat(
+                    self.contents_of(a.args[0], depth + 1) if a.op == "star" else self.objects_of(a, depth + 1)
                     for a in arguments
                 )
-            if (name in self._containers or name in self._mappings) and arguments:
-                return self.elements_of(arguments[0], depth + 1)
-            return ()
-        if called.op == "class":
+            if (name in self._containers or name in self._mappings) and (arguments or keywords):
+                return self.contents_of((*arguments, *(v for _, v in keywords))[0], depth + 1)
+        elif called.op == "class":
             cls: ClassDef = called.args[0]
-            profile = self.project.profile
             if self.project.inherits(cls, profile.containers) or self.project.inherits(cls, profile.mappings):
                 init = self.project.method(cls, "__init__")
                 if init is None:
-                    return self.elements_of(arguments[0], depth + 1) if arguments else ()
-                return self._filled(cls, init, arguments, value.args[2], depth)
+                    return self.contents_of(arguments[0], depth + 1) if arguments else ()
+                return self._filled(cls, init, arguments, keywords, depth)
         return ()
 
     def _filled(
@@ -2255,7 +2233,7 @@ class Interpreter:
         arguments: tuple[Value, ...],
         keywords: tuple[tuple[str | None, Value], ...],
         depth: int,
-    ) -> tuple[ClassDef | External, ...]:
+    ) -> tuple[Value, ...]:
         """Elements of a container class of the tree: what its `__init__` hands to the base or appends."""
         saved = self._suspend()
         self._trace = None
@@ -2272,9 +2250,9 @@ class Interpreter:
         finally:
             self._contents.pop()
             self._resume(saved)
-        found = _union(self.elements_of(content, depth + 1) for content in contents)
+        found = _flat(self.contents_of(content, depth + 1) for content in contents)
         if not found and arguments:
-            found = self.elements_of(arguments[0], depth + 1)
+            found = self.contents_of(arguments[0], depth + 1)
         return found
 
 
@@ -2283,6 +2261,25 @@ _PARAMETER = CheckpointCallable("parameter", "wrapper", own=_TORCH_OWN)
 _DATA_OPS = frozenset(
     {"dict", "list", "grown", "many", "inst", "merged", "union", "phi", "mu", "out", "attr", "tuple", "param"}
 )
+
+
+def _is_rooted(value: Value) -> bool:
+    """Whether a value is reached from `self` or a parameter by attributes, items and iteration only."""
+    while True:
+        if value.op in ("self", "param"):
+            return True
+        if value.op == "elem":
+            value = value.args[1]
+        elif value.op in ("attr", "item"):
+            value = value.args[0]
+        elif value.op in ("mu", "out"):
+            value = value.args[2]
+        elif value.op == "pick":
+            return any(_is_rooted(part) for part in value.args[1])
+        elif value.op in ("op", "list", "tuple", "many", "grown"):
+            return True
+        else:
+            return False
 
 
 def _is_divisor(name: str, result: Value) -> bool:
@@ -2331,8 +2328,21 @@ def _decorator_name(decorator: Expr) -> str:
     return decorator.id if isinstance(decorator, ir.Name) else ""
 
 
-def _union(parts: Iterable[tuple[ClassDef | External, ...]]) -> tuple[ClassDef | External, ...]:
+def _flat(parts: Iterable[tuple[Value, ...]]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(item for part in parts for item in part))
+
+
+def _class_of(value: Value) -> ClassDef | External | None:
+    """The class of an object."""
+    if value.op == "self":
+        return value.args[0]  # type: ignore[no-any-return]
+    if value.op == "inst":
+        called = value.args[0]
+        if called.op == "class":
+            return called.args[0]  # type: ignore[no-any-return]
+        if called.op == "ref":
+            return External(called.args[0])
+    return None
 
 
 _RUN: dict[type, Callable[[Interpreter, Any, Frame], bool]] = {

@@ -193,8 +193,8 @@ class CallPaths:
         if routes - {Route.EAGER}:
             if group.paths[0].raw.direct is not None or group.key.op == "self":
                 # A method of the model counts when a checkpoint runs it, not when it is called inside one.
-                return any(p.raw.checkpoint is not None and p.raw.checkpoint.site == p.raw.site for p in group.paths)
-            return True
+                return _is_handed_over(group)
+            return _is_handed_over(group) or bool(self.interpreter.classes_of(group.paths[0].raw.callee))
         return group.is_element and bool(self.interpreter.classes_of(group.paths[0].raw.callee))
 
     def normal(self, value: Value) -> Value:
@@ -228,7 +228,7 @@ class CallPaths:
         else:
             classes = self._fitting(interpreter.classes_of(raw.callee), raw)
             if not classes:
-                unknown = _why_no_class(raw.callee)
+                unknown = self._why_no_class(raw.callee)
             for cls in classes:
                 if isinstance(cls, External):
                     unknown = unknown or "the class is outside the source root"
@@ -261,6 +261,20 @@ class CallPaths:
             unknown=unknown,
         )
         return Path(raw, key, route, bindings, unknown, public)
+
+    def _why_no_class(self, callee: Value) -> str:
+        if callee.op == "param":
+            return "the callee is a parameter"
+        base = callee
+        while base.op in ("attr", "elem", "item"):
+            base = base.args[1] if base.op == "elem" else base.args[0]
+            if any(isinstance(cls, External) for cls in self.interpreter.classes_of(base)):
+                return "a class outside the source root holds it"
+        if base.op == "param":
+            return "the container is a parameter"
+        if base.op == "self":
+            return "no assignment of the container was found"
+        return "the container is made at run time"
 
     def signature(self, cls: ClassDef, method: str) -> FunctionDef | None:
         """The method that a call runs; None when it is outside the tree or defined twice."""
@@ -326,11 +340,13 @@ class CallPaths:
                 base = base.args[0]
             if base.op not in ("elem", "pick") or base.args[0] not in by_serial:
                 continue
+            if raw.callee is not base and not self.interpreter.classes_of(base):
+                continue  # a method of something that may be no module
             loop = by_serial[base.args[0]]
             known = bool(self.interpreter.classes_of(raw.callee if raw.callee is base else base))
             sites[loop.site] = sites.get(loop.site, False) or known
             if not known:
-                reasons[loop.site] = _why_no_class(base)
+                reasons[loop.site] = self._why_no_class(base)
         unresolved = [(site, reasons[site]) for site, known in sites.items() if not known]
         return len(sites), unresolved
 
@@ -375,6 +391,11 @@ class CallPaths:
         return result
 
 
+def _is_handed_over(group: BlockPaths) -> bool:
+    """Whether the callee itself is handed to a checkpoint."""
+    return any(p.raw.checkpoint is not None and p.raw.checkpoint.site == p.raw.site for p in group.paths)
+
+
 def _route(raw: RawCall) -> Route:
     if raw.checkpoint is None:
         return Route.SCOPED if raw.scoped else Route.EAGER
@@ -407,20 +428,6 @@ def _class_ref(cls: ClassDef | External) -> ClassRef:
     if isinstance(cls, External):
         return ClassRef(cls.name.rsplit(".", 1)[-1], None)
     return ClassRef(cls.facts.qualname, cls.module.path, cls.facts.span.line)
-
-
-def _why_no_class(callee: Value) -> str:
-    op = callee.op
-    if op == "param":
-        return "the callee is a parameter"
-    base = callee
-    while base.op in ("attr", "elem", "item"):
-        base = base.args[1] if base.op == "elem" else base.args[0]
-    if base.op == "param":
-        return "the container is a parameter"
-    if base.op in ("unknown", "call", "name", "ref"):
-        return "the container is made at run time"
-    return "no assignment of the container was found"
 
 
 def _reason_kind(reason: str) -> str:
