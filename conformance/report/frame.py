@@ -77,6 +77,9 @@ def _underlined(
     stops = _stops(line)
     first = min(max(column - 1, 0), used)
     end = used if end_column is None else min(end_column - 1, used)
+    indent = next(index for index, (shown, _) in enumerate(line) if shown.strip())
+    if first < indent and end <= indent:  # only the line is known: mark all that stands in it
+        first, end = indent, used
     start_stop = stops[first]
     end_stop = max(stops[max(end, first)], start_stop + 1)
 
@@ -86,8 +89,8 @@ def _underlined(
         before = width // 4 if end_stop - start_stop <= width // 2 else width // 10
         left = max(0, min(start_stop - before, stops[-1] - width))
     shown, shift = _window(line, left, width)
-    indent = start_stop - shift
-    return shown, (indent, mark * max(min(end_stop - shift, width) - indent, 1))
+    margin = start_stop - shift
+    return shown, (margin, mark * max(min(end_stop - shift, width) - margin, 1))
 
 
 def _stops(line: list[Cell]) -> list[int]:

@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from conformance.findings import Finding, Place
 from conformance.report.as_concise import headline
 from conformance.report.as_json import Document, dump, finding_document, place_document
 from conformance.report.base import count, in_order, location, relative
-from conformance.report.terminal import Palette, columns, escape, joined, table
+from conformance.report.terminal import Palette, clip, columns, escape, joined, table
 
 if TYPE_CHECKING:  # only the types: reports know findings and nothing of the engine
     from conformance.callpaths.model import Block, CallPath, ClassRef, Condition, EntryPaths
+    from conformance.callpaths.values import Value
 
 SCHEMA = 1
 """Raised when a field of the JSON document changes its meaning or goes away."""
 
 DEFAULT = "\u2013"
 UNKNOWN = "?"
+ALL = "all: "
 
 _INDENT = "    "
-_KEEP_WORDS: Mapping[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  "}
+_DEEP = "         "
 
 
 def render_json(
@@ -121,34 +124,64 @@ def _entry_lines(entry: EntryPaths, cwd: str, palette: Palette, width: int) -> l
         for place in entry.unresolved_loops
     ]
     for block, paths in blocks.items():
-        lines += ["", f"  {_block_title(block, cwd, palette)}", *_path_lines(entry, paths, width)]
+        lines += ["", f"  {_block_title(block, entry.path, cwd, palette)}", *_path_lines(entry, paths, width)]
         lines += ["", *_binding_lines(paths, palette, width)]
     return lines
 
 
-def _block_title(block: Block, cwd: str, palette: Palette) -> str:
+def _block_title(block: Block, entry_path: str, cwd: str, palette: Palette) -> str:
     method = "" if block.method in ("forward", "__call__") else f".{block.method}"
-    classes = ", ".join(_class_text(ref, cwd) for ref in block.classes) or "class unknown"
+    classes = ", ".join(_class_text(ref, entry_path, cwd) for ref in block.classes) or "class unknown"
     return f"{palette.strong(escape(block.text + method))}: {escape(classes)}"
 
 
-def _class_text(ref: ClassRef, cwd: str) -> str:
-    return f"{ref.name} (elsewhere)" if ref.path is None else f"{ref.name} ({relative(ref.path, cwd)}:{ref.line})"
+def _class_text(ref: ClassRef, entry_path: str, cwd: str) -> str:
+    if ref.path is None:
+        return f"{ref.name} (elsewhere)"
+    where = f"line {ref.line}" if ref.path == entry_path else f"{relative(ref.path, cwd)}:{ref.line}"
+    return f"{ref.name} ({where})"
 
 
 def _path_lines(entry: EntryPaths, paths: Sequence[CallPath], width: int) -> list[str]:
-    """The numbered list of a block's paths; the conditions take the rest of the width."""
-    rows = [("", "route", "line", "result")]
-    bodies = [["when"]]
-    for number, path in enumerate(paths, 1):
-        rows.append((str(number), escape(path.route), escape(_where(path, entry.path)), escape(path.result)))
-        body = [" and ".join(map(_conjunct, path.conditions)) or "always"]
+    """The numbered list of a block's paths, each with its conditions; those of all paths come first and only once."""
+    conditions = [list(dict.fromkeys(map(_conjunct, path.conditions))) for path in paths]
+    shared = [text for text in conditions[0] if len(paths) > 1 and all(text in others for others in conditions)]
+    heads = table(
+        [
+            ("", "route", "line", "result"),
+            *(
+                (str(number), escape(path.route), escape(_where(path, entry.path)), escape(path.result))
+                for number, path in enumerate(paths, 1)
+            ),
+        ],
+        indent=_INDENT,
+    )
+    lines = _conjunction("every path: ", shared, _INDENT, width) + heads[:1]
+    for head, path, texts in zip(heads[1:], paths, conditions, strict=True):
+        lines.append(head)
+        own = [text for text in texts if text not in shared]
+        lines += _conjunction("when ", own, _DEEP, width)
+        if not texts:
+            lines.append(f"{_DEEP}always")
         if path.dead:
-            body.append("no present call takes this branch")
+            lines.append(f"{_DEEP}no present call takes this branch")
         if path.unknown is not None:
-            body.append(f"unknown: {escape(path.unknown)}")
-        bodies.append(body)
-    return _beside(rows, bodies, width)
+            lines += _wrapped(f"unknown: {escape(path.unknown)}", _DEEP, width)
+    return lines
+
+
+def _conjunction(title: str, texts: Sequence[str], indent: str, width: int) -> list[str]:
+    """The conditions on one line where they fit, else each on its own."""
+    if not texts:
+        return []
+    whole = f"{indent}{title}{' and '.join(texts)}"
+    if columns(whole) <= width:
+        return [whole]
+    first, *rest = texts
+    lines = _wrapped(f"{title}{first}", indent, width)
+    for text in rest:
+        lines += _wrapped(f"and {text}", f"{indent}  ", width)
+    return lines
 
 
 def _conjunct(condition: Condition) -> str:
@@ -167,56 +200,87 @@ def _where(path: CallPath, entry_path: str) -> str:
 
 def _binding_lines(paths: Sequence[CallPath], palette: Palette, width: int) -> list[str]:
     """What each path gives to each parameter: a column for each path where that fits, else a line for each value."""
-    bindings: list[Mapping[str, Any] | None] = [path.binding for path in paths]
-    known = [binding for binding in bindings if binding is not None]
+    known = [path.binding for path in paths if path.binding is not None]
     parameters = dict.fromkeys(name for binding in sorted(known, key=len, reverse=True) for name in binding)
     if not parameters:
-        return ["    nothing is passed" if known else "    the arguments are unknown"]
+        return [f"{_INDENT}nothing is passed" if known else f"{_INDENT}the arguments are unknown"]
 
-    values = {
-        name: [
-            UNKNOWN if binding is None else escape(binding[name].text) if name in binding else DEFAULT
-            for binding in bindings
-        ]
-        for name in parameters
-    }
-    marks = {name: "*" if len(set(row) - {UNKNOWN}) > 1 else " " for name, row in values.items()}
-    titles = {name: f"{marks[name]} {escape(name)}" for name in parameters}
+    rows = [_Row.of(name, paths) for name in parameters]
     numbers = [str(number) for number in range(1, len(paths) + 1)]
     routes = [f"{number} {escape(path.route)}" for number, path in zip(numbers, paths, strict=True)]
     for header in (routes, numbers):
-        matrix = table(
-            [("  parameter", *header), *((titles[name], *row) for name, row in values.items())], indent=_INDENT
-        )
-        if max(map(columns, matrix)) <= width:
-            return _emphasised(matrix, palette)
-
-    rows = [("  parameter", "paths")]
-    bodies = [["value"]]
-    for name, row in values.items():
-        same: dict[str, list[int]] = {}
-        for number, value in enumerate(row, 1):
-            same.setdefault(value, []).append(number)
-        for value, which in same.items():
-            is_first = which[0] == 1
-            rows.append((titles[name] if is_first else "", "all" if len(same) == 1 else _ranges(which)))
-            bodies.append([value])
-    return _emphasised(_beside(rows, bodies, width), palette)
+        lines = _matrix(header, rows, width)
+        if max(map(columns, lines)) <= width:
+            break
+    else:
+        lines = _value_lines(rows, width)
+    return [palette.strong(line) if line.startswith(f"{_INDENT}*") else line for line in lines]
 
 
-def _beside(rows: Sequence[Sequence[str]], bodies: Sequence[Sequence[str]], width: int) -> list[str]:
-    """A table whose last column is prose: each of its lines is wrapped into what the other columns leave of `width`."""
-    heads = [line[:-1] for line in table([(*row, "|") for row in rows], indent=_INDENT)]
-    margin = columns(heads[0])
-    lines = []
-    for head, body in zip(heads, bodies, strict=True):
-        first, *rest = [line for text in body for line in _wrapped(text, max(width - margin, 30))]
-        lines += [head + first, *(" " * margin + line for line in rest)]
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One parameter: what each path gives to it."""
+
+    title: str
+    cells: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...]
+    """The numbers of the paths that give the same value, for each value. Two values may look the same."""
+
+    @property
+    def is_same(self) -> bool:
+        return len(self.groups) == 1
+
+    @classmethod
+    def of(cls, name: str, paths: Sequence[CallPath]) -> _Row:
+        cells: list[str] = []
+        groups: dict[Value | str, list[int]] = {}
+        for number, path in enumerate(paths, 1):
+            value = UNKNOWN if path.binding is None else path.binding.get(name, DEFAULT)
+            cells.append(value if isinstance(value, str) else escape(value.text))
+            groups.setdefault(value, []).append(number)
+        mark = "*" if len(groups) - (UNKNOWN in groups) > 1 else " "
+        return cls(f"{mark} {escape(name)}", tuple(cells), tuple(map(tuple, groups.values())))
+
+
+def _matrix(header: Sequence[str], rows: Sequence[_Row], width: int) -> list[str]:
+    """A column for each path. A long value that is the same on all paths stands across the columns."""
+    sizes = [
+        max(map(columns, column))
+        for column in zip(header, *(row.cells for row in rows if not row.is_same), strict=True)
+    ]
+    across = {
+        index: row.cells[0]
+        for index, row in enumerate(rows, 1)
+        if row.is_same and len(header) > 1 and any(columns(row.cells[0]) > size for size in sizes)
+    }
+    blank = [""] * len(header)
+    grid = [("  parameter", *header), *((row.title, *row.cells) for row in rows)]
+    lines = table([(row[0], *blank) if index in across else row for index, row in enumerate(grid)], indent=_INDENT)
+    margin = len(_INDENT) + max(columns(row[0]) for row in grid) + 2
+    for index, value in across.items():
+        head = lines[index] + " " * (margin - columns(lines[index]))
+        lines[index] = f"{head}{ALL}{clip(value, max(width - margin - len(ALL), 30))}"
     return lines
 
 
-def _emphasised(lines: Sequence[str], palette: Palette) -> list[str]:
-    return [palette.strong(line) if line.startswith(f"{_INDENT}*") else line for line in lines]
+def _value_lines(rows: Sequence[_Row], width: int) -> list[str]:
+    """A line, or more if it is long, for each value of each parameter."""
+    grid = [("  parameter", "paths", "value")]
+    for row in rows:
+        for group in row.groups:
+            title = row.title if group[0] == 1 else ""
+            grid.append((title, "all" if row.is_same else _ranges(group), row.cells[group[0] - 1]))
+    # The head of each row, without its value, which is wrapped into what the head leaves of the width.
+    heads = [line[:-1] for line in table([(*row[:2], "|") for row in grid], indent=_INDENT)]
+    margin = columns(heads[0])
+    lines = []
+    for head, (_, which, value) in zip(heads, grid, strict=True):
+        if which == "all":  # one line is enough for what is the same everywhere
+            lines.append(head + clip(value, max(width - margin, 30)))
+        else:
+            first, *rest = _wrapped(value, " " * margin, width)
+            lines += [head + first[margin:], *rest]
+    return lines
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -230,11 +294,17 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join("-".join(map(str, part)) for part in parts)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """The text itself if it fits, else a conjunct on each line, or as many lines as its words need."""
-    if columns(text) <= width:
-        return [text]
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    """The text in lines of at most `width`, the following ones indented a little more. Words are never broken."""
+    if columns(indent + text) <= width:
+        return [indent + text]
     import textwrap  # here, because only this command needs it
 
-    conjuncts = text.replace(" and ", "\nand ").splitlines()
-    return [line for part in conjuncts for line in textwrap.wrap(part, width, **_KEEP_WORDS)] or [""]
+    return textwrap.wrap(
+        text,
+        max(width, len(indent) + 30),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -7,7 +7,9 @@ and undecodable bytes are written as `\\xNN` or `\\uNNNN`.
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate
 
 TAB = 4
 """Display columns from one tab stop to the next."""
@@ -57,6 +59,14 @@ def escape(text: str) -> str:
 def columns(text: str) -> int:
     """The display width of printable text."""
     return len(text) if text.isascii() else sum(_cell(character)[1] for character in text)
+
+
+def clip(text: str, limit: int) -> str:
+    """Printable text of at most `limit` display columns, with `…` for what was cut off."""
+    if columns(text) <= limit:
+        return text
+    ends = accumulate(size for _, size in cells(text))
+    return text[: bisect_right(list(ends), limit - 1)] + "…"
 
 
 def table(rows: Sequence[Sequence[str]], indent: str = "", right: Collection[int] = ()) -> list[str]:

@@ -123,6 +123,12 @@ def test_blank_lines_have_no_trailing_space() -> None:
     assert framed("f(\n\n)", 1, 1, 3, 2)[2] == " 2 |"
 
 
+def test_place_before_the_code_marks_the_line() -> None:
+    assert framed("    call(x)  ", 1, 1, 1, 1) == [" 1 |     call(x)", "   |     ^^^^^^^"]
+    assert framed("    call(x)", 1, 1, 1, 5) == [" 1 |     call(x)", "   |     ^^^^^^^"]
+    assert framed("    call(x)", 1, 1, 1, 6) == [" 1 |     call(x)", "   | ^^^^^"]
+
+
 @pytest.mark.parametrize(("text", "line"), [("", 1), ("a\n", 7), ("a\n\nb", 2), ("a", 0)])
 def test_no_frame_without_such_a_line(text: str, line: int) -> None:
     assert framed(text, line, 1, line, 5) == []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.callpaths.model import Block, CallPath, ClassRef, Condition, EntryPaths, Route
+from conformance.callpaths.values import Values
 from conformance.findings import Place, Severity
 from conformance.report.paths import DEFAULT, render_json, render_text
 from conformance.report.terminal import columns
@@ -51,16 +52,18 @@ def call_path(
 BLOCK = Block("self.blocks[*]", (ClassRef("Layer", MODEL, 120),))
 GATED = condition("self.gradient_checkpointing")
 EAGER = condition("self.gradient_checkpointing", holds=False)
+TRAINING = condition("self.training")
 HELPER = Place(f"{ROOT}/helpers.py", 40, 9, 40, 30)
 
 PATHS = (
-    call_path(BLOCK, Route.EAGER, 530, {"x": "x", "temb": "temb", "rope": "rotary"}, EAGER),
-    call_path(BLOCK, Route.CHECKPOINTED, 520, {"x": "x", "temb": "temb"}, GATED, condition("a or b")),
+    call_path(BLOCK, Route.EAGER, 530, {"x": "x", "temb": "temb", "rope": "rotary"}, TRAINING, EAGER),
+    call_path(BLOCK, Route.CHECKPOINTED, 520, {"x": "x", "temb": "temb"}, GATED, condition("a or b"), TRAINING),
     call_path(
         BLOCK,
         Route.CHECKPOINTED,
         521,
         None,
+        TRAINING,
         GATED,
         call=HELPER,
         dead=True,
@@ -86,13 +89,17 @@ def test_matrix() -> None:
 models/model.py:400: Model.forward  (1 block, 3 paths, 1 of 2 loops over blocks resolved)
   models/model.py:700:9: the class of this loop's blocks is unknown
 
-  self.blocks[*]: Layer (models/model.py:120)
-       route         line                    result    when
-    1  eager         530                     name      not (self.gradient_checkpointing)
-    2  checkpointed  520                     name      self.gradient_checkpointing and (a or b)
-    3  checkpointed  helpers.py:40 from 521  unpack:2  self.gradient_checkpointing
-                                                       no present call takes this branch
-                                                       unknown: starred arguments of unknown length
+  self.blocks[*]: Layer (line 120)
+    every path: self.training
+       route         line                    result
+    1  eager         530                     name
+         when not (self.gradient_checkpointing)
+    2  checkpointed  520                     name
+         when self.gradient_checkpointing and (a or b)
+    3  checkpointed  helpers.py:40 from 521  unpack:2
+         when self.gradient_checkpointing
+         no present call takes this branch
+         unknown: starred arguments of unknown length
 
       parameter  1 eager  2 checkpointed  3 checkpointed
       x          x        x               ?
@@ -104,13 +111,25 @@ models/model.py:400: Model.forward  (1 block, 3 paths, 1 of 2 loops over blocks 
     )
 
 
+LONG = "torch.cat([encoder_hidden_states, hidden_states, other_states], dim=1)[:, text_length:]"
+
+
+def test_long_value_of_all_paths_stands_across_the_columns() -> None:
+    paths = [call_path(BLOCK, route, 1, {"x": LONG, "y": "y", "z": route}) for route in Route]
+    assert """
+      parameter  1 eager  2 checkpointed  3 segmented  4 scoped
+      x          all: torch.cat([encoder_hidden_states, hidden_states,…
+      y          y        y               y            y
+    * z          eager    checkpointed    segmented    scoped
+""" in text(entry(*paths), width=71)
+
+
 def test_values_get_lines_where_a_matrix_is_too_wide() -> None:
-    long = "torch.cat([encoder_hidden_states, hidden_states, other_states], dim=1)[:, text_length:]"
     found = text(
         entry(
-            call_path(BLOCK, Route.EAGER, 1, {"x": long, "mask": "m"}),
-            *(call_path(BLOCK, Route.CHECKPOINTED, line, {"x": "x", "mask": "m"}) for line in (2, 3)),
-            call_path(BLOCK, Route.SEGMENTED, 4, {"x": long, "mask": "m"}),
+            call_path(BLOCK, Route.EAGER, 1, {"x": LONG, "mask": "m", "y": LONG}),
+            *(call_path(BLOCK, Route.CHECKPOINTED, line, {"x": "x", "mask": "m", "y": LONG}) for line in (2, 3)),
+            call_path(BLOCK, Route.SEGMENTED, 4, {"x": LONG, "mask": "m", "y": LONG}),
         ),
         width=75,
     )
@@ -118,12 +137,23 @@ def test_values_get_lines_where_a_matrix_is_too_wide() -> None:
         """
       parameter  paths  value
     * x          1, 4   torch.cat([encoder_hidden_states, hidden_states,
-                          other_states], dim=1)[:, text_length:]
+                            other_states], dim=1)[:, text_length:]
                  2-3    x
       mask       all    m
+      y          all    torch.cat([encoder_hidden_states, hidden_states, o…
 """
         in found
     )
+
+
+def test_two_values_that_look_the_same_are_two() -> None:
+    values = Values()
+    paths = [
+        replace(call_path(BLOCK, Route.EAGER, 1, {}), binding={"x": values.make("free", number, "x")})
+        for number in range(2)
+    ]
+    assert "\n    * x          x        x\n" in text(entry(*paths))
+    assert "\n      x          x        x\n" in text(entry(paths[0], paths[0]))
 
 
 def test_matrix_drops_the_routes_before_it_gives_up_columns() -> None:
@@ -132,15 +162,20 @@ def test_matrix_drops_the_routes_before_it_gives_up_columns() -> None:
 
 
 def test_long_conditions_take_a_line_each() -> None:
-    first_long, second_long = "first_" * 4, "second_" * 4
-    when = condition(first_long), condition(second_long)
-    found = text(entry(call_path(BLOCK, Route.EAGER, 1, {}, *when)), width=80)
-    lines = found.splitlines()
-    first = next(number for number, line in enumerate(lines) if "first_" in line)
-    assert lines[first].endswith(f"  {first_long}")
-    assert lines[first + 1].strip() == f"and {second_long}"
-    assert lines[first].index("first_") == lines[first + 1].index("and ")
+    first, second, third = "first_" * 4, "second_" * 4, "third_ " * 10
+    when = condition(first), condition(second), condition(first), condition(third)
+    lines = text(entry(call_path(BLOCK, Route.EAGER, 1, {}, *when)), width=70).splitlines()
+    start = lines.index(f"         when {first}")
+    assert lines[start + 1] == f"           and {second}"
+    assert lines[start + 2].startswith("           and third_ third_")
+    assert lines[start + 3].startswith("               third_")
     assert "    nothing is passed" in lines
+
+
+def test_path_without_conditions() -> None:
+    found = text(entry(call_path(BLOCK, Route.EAGER, 1, {"x": "x"})))
+    assert "\n         always\n" in found
+    assert "every path" not in found
 
 
 def test_tables_fit_the_width() -> None:
@@ -162,12 +197,17 @@ def test_blocks_are_told_apart_by_text_class_and_method() -> None:
             call_path(lone, Route.EAGER, 3, None, unknown="no class found"),
         )
     )
-    assert "  self.blocks[*]: Layer (models/model.py:120)\n" in found
+    assert "  self.blocks[*]: Layer (line 120)\n" in found
     assert "  self.blocks[*].run: Other (elsewhere)\n" in found
     assert "  self.norm: class unknown\n" in found
     assert "unknown: no class found\n" in found
     assert "    the arguments are unknown\n" in found
     assert "(3 blocks, 3 paths)" in found
+
+
+def test_class_of_another_file_is_shown_with_it() -> None:
+    elsewhere = Block("self.blocks[*]", (ClassRef("Layer", f"{ROOT}/layers.py", 7),))
+    assert ": Layer (layers.py:7)\n" in text(entry(call_path(elsewhere, Route.EAGER, 1, {})))
 
 
 def test_functions_that_call_no_block_are_left_out() -> None:
@@ -214,7 +254,10 @@ def test_json() -> None:
         "is_element": True,
     }
     assert eager["binding"] == {"x": "x", "temb": "temb", "rope": "rotary"}
-    assert eager["conditions"] == [{"text": "self.gradient_checkpointing", "holds": False}]
+    assert eager["conditions"] == [
+        {"text": "self.training", "holds": True},
+        {"text": "self.gradient_checkpointing", "holds": False},
+    ]
     assert (checkpointed["route"], checkpointed["result"], checkpointed["unknown"]) == ("checkpointed", "name", None)
     assert (unknown["binding"], unknown["dead"], unknown["unknown"]) == (
         None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.report.terminal import Palette, cells, columns, escape, table
+from conformance.report.terminal import Palette, cells, clip, columns, escape, table
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,20 @@ def test_columns() -> None:
     assert columns("abc") == 3
     assert columns("漢字") == 4
     assert columns("e\u0301") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "shown"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("漢字", 4, "漢字"),
+        ("漢字漢", 4, "漢…"),
+        ("e\u0301e\u0301e", 2, "e\u0301…"),
+    ],
+)
+def test_clip(text: str, limit: int, shown: str) -> None:
+    assert clip(text, limit) == shown
 
 
 def test_tabs_reach_the_next_stop() -> None:
