@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-class Unreadable(Exception):  # noqa: N818 - said of a file, as a state
+class Unreadable(Exception):
     """One source can't be read. `reason` is a phrase without a path; `line` counts from 1 where a line is to blame."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
