@@ -185,8 +185,23 @@ def _conjunction(title: str, texts: Sequence[str], indent: str, width: int) -> l
 
 
 def _conjunct(condition: Condition) -> str:
-    text = escape(str(condition))
-    return f"({text})" if condition.holds and " or " in text else text
+    """The condition as a part of a conjunction, with no more parentheses than it needs."""
+    text = _without_parentheses(escape(condition.value.text))
+    if condition.holds:
+        return f"({text})" if " or " in text or " if " in text else text
+    return f"not ({text})" if " " in text else f"not {text}"
+
+
+def _without_parentheses(text: str) -> str:
+    """The text without a pair that encloses all of it."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for index, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return text[1:-1] if index == len(text) - 1 else text
+    return text
 
 
 def _where(path: CallPath, entry_path: str) -> str:

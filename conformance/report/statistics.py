@@ -24,7 +24,7 @@ def statistics_lines(statistics: Statistics, cwd: str, palette: Palette) -> list
         ("entries", f"{statistics.entries:,}", ""),
         ("block-call paths", f"{paths:,}", f"{bound:,} fully bound{_share(bound, paths)}"),
         ("block loops", f"{loops:,}", f"{resolved:,} resolved to their class{_share(resolved, loops)}"),
-        ("seconds", f"{total:.2f}", stages),
+        ("CPU seconds", f"{total:.2f}", stages),
     ]
     lines = [palette.strong("Statistics"), *table(rows, indent="  ", right={1})]
     if unknown:

@@ -157,7 +157,7 @@ Statistics
   entries              99
   block-call paths  1,204  1,150 fully bound (95.5 %)
   block loops         200  198 resolved to their class (99.0 %)
-  seconds            0.61  read 0.11, facts 0.50
+  CPU seconds        0.61  read 0.11, facts 0.50
 Unknown call paths, by reason
   45  starred arguments
    9  a rare one

@@ -93,7 +93,7 @@ models/model.py:400: Model.forward  (1 block, 3 paths, 1 of 2 loops over blocks 
     every path: self.training
        route         line                    result
     1  eager         530                     name
-         when not (self.gradient_checkpointing)
+         when not self.gradient_checkpointing
     2  checkpointed  520                     name
          when self.gradient_checkpointing and (a or b)
     3  checkpointed  helpers.py:40 from 521  unpack:2
@@ -170,6 +170,23 @@ def test_long_conditions_take_a_line_each() -> None:
     assert lines[start + 2].startswith("           and third_ third_")
     assert lines[start + 3].startswith("               third_")
     assert "    nothing is passed" in lines
+
+
+def test_conditions_have_the_parentheses_they_need() -> None:
+    def shown(source: str, holds: bool) -> str:
+        found = text(entry(call_path(BLOCK, Route.EAGER, 1, {"x": "x"}, condition(source, holds))))
+        (line,) = [line for line in found.splitlines() if "when " in line]
+        return line.strip().removeprefix("when ")
+
+    assert shown("a", True) == "a"
+    assert shown("(a and b)", True) == "a and b"
+    assert shown("(a or b)", True) == "(a or b)"
+    assert shown("(a).b(c)", True) == "(a).b(c)"
+    assert shown("(a) and (b)", True) == "(a) and (b)"
+    assert shown("self.flag", False) == "not self.flag"
+    assert shown("(a and b)", False) == "not (a and b)"
+    assert shown("(a) and (b)", False) == "not ((a) and (b))"
+    assert shown("(cut…", False) == "not (cut…"
 
 
 def test_path_without_conditions() -> None:
