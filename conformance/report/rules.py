@@ -38,7 +38,7 @@ def explain_markdown(rule: RuleInfo) -> str:
     lines = [
         f"# {rule.code} {rule.name}",
         "",
-        rule.summary[:1].upper() + rule.summary[1:],
+        rule.summary,
         "",
         f"- Severity: {', '.join(rule.severities)}",
         f"- Stage: {_stage(rule)}",

@@ -4,7 +4,7 @@ One rule is one file `conformance/rules/cfNNN.py`. Nothing is registered anywher
 the folder. Everything that `explain`, `rules`, the documentation and the selection need comes from the module's
 docstring, which has exactly this shape (a missing or unknown heading fails the build):
 
-    """CF101 argument-dropped: a block gets an argument on one path and not on another.
+    """CF101 argument-dropped: A block gets an argument on one path and not on another.
 
     Severity: error
     Stage: stable

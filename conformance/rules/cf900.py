@@ -1,4 +1,4 @@
-"""CF900 unreadable-source: a file can't be read as Python, so nothing in it was checked.
+"""CF900 unreadable-source: A file can't be read as Python, so nothing in it was checked.
 
 Severity: error
 Stage: stable

@@ -14,7 +14,7 @@ from conformance.findings import Finding, Severity
 from conformance.rules import SelectionError, find_rule, load_rules, select
 from conformance.rules.base import HEADINGS, Rule, RuleDocumentError, parse_document, rule_from_module
 
-DOCUMENT = """CF150 bound-twice: an argument is bound twice.
+DOCUMENT = """CF150 bound-twice: An argument is bound twice.
 
 Severity: warning, convention
 Stage: preview
@@ -69,7 +69,7 @@ def codes(**selection: Any) -> list[str]:
 
 def test_document_is_read_whole() -> None:
     info = parse_document(DOCUMENT)
-    assert (info.code, info.name, info.summary) == ("CF150", "bound-twice", "an argument is bound twice.")
+    assert (info.code, info.name, info.summary) == ("CF150", "bound-twice", "An argument is bound twice.")
     assert info.severities == (Severity.WARNING, Severity.CONVENTION)
     assert info.severity is Severity.WARNING
     assert info.preview

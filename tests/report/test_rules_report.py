@@ -14,7 +14,7 @@ RULE = parse_document(DOCUMENT)
 
 def test_text_shows_every_section() -> None:
     assert explain_text(RULE).splitlines() == [
-        "CF150 bound-twice: an argument is bound twice.",
+        "CF150 bound-twice: An argument is bound twice.",
         "",
         "Severity: warning, convention",
         "Stage: preview (off unless --preview)",
@@ -64,6 +64,6 @@ def test_table() -> None:
     stable = replace(RULE, code="CF151", name="other", preview=False, repair=None)
     assert rules_text([RULE, stable]) == (
         "code   name         severity            fix  preview  summary\n"
-        "CF150  bound-twice  warning/convention  yes  yes      an argument is bound twice.\n"
-        "CF151  other        warning/convention                an argument is bound twice.\n"
+        "CF150  bound-twice  warning/convention  yes  yes      An argument is bound twice.\n"
+        "CF151  other        warning/convention                An argument is bound twice.\n"
     )
