@@ -10,7 +10,7 @@ from conformance.callpaths.conditions import Assumptions, exclusive
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Route
 from conformance.callpaths.paths import BlockPaths, Path
-from conformance.callpaths.trace import literals
+from conformance.callpaths.trace import Literal, literals
 from conformance.callpaths.values import Value, walk
 from conformance.facts.ir import Const, Parameter
 from conformance.project.project import ClassDef, FunctionDef
@@ -31,9 +31,10 @@ def alternatives(block: BlockPaths, interpreter: Interpreter) -> Iterator[tuple[
         for other in paths:
             if other.route is path.route:
                 continue
-            depth = _parting(path, other, interpreter)
+            same = _iteration(path) == _iteration(other)
+            depth = _parting(path, other, interpreter, same)
             if depth is not None:
-                group = own if _iteration(path) == _iteration(other) else outside
+                group = own if same else outside
                 group.setdefault(other.route, []).append((depth, other))
         for candidates in (own or outside).values():
             deepest = max(depth for depth, _ in candidates)
@@ -52,11 +53,18 @@ def _iteration(path: Path) -> tuple[int, ...]:
     return tuple(loop for loop in raw.loops if loop < raw.checkpoint.start)
 
 
-def _parting(first: Path, second: Path, interpreter: Interpreter) -> int | None:
+def _parting(first: Path, second: Path, interpreter: Interpreter, same_iteration: bool) -> int | None:
     """How late the paths part, or None when they are no alternatives: nothing, or more than one test, parts them."""
-    ours, theirs = first.raw.conditions, second.raw.conditions
     values = interpreter.values
-    assumptions = first.assumptions(interpreter)
+    if same_iteration:
+        ours, theirs = first.raw.conditions, second.raw.conditions
+        assumptions = first.assumptions(interpreter)
+    else:
+        ours, theirs = (
+            tuple(Literal(values.canonical(c.value), c.holds, c.branch) for c in path.raw.conditions)
+            for path in (first, second)
+        )
+        assumptions = Assumptions(values, literals(ours))
     for index, literal in enumerate(theirs):
         if assumptions.truth(literal.value) is not (not literal.holds):
             continue
@@ -87,7 +95,8 @@ def _parting(first: Path, second: Path, interpreter: Interpreter) -> int | None:
 class Omission:
     """A parameter that one path passes and another doesn't, where that can make a difference."""
 
-    cls: ClassDef
+    callee: ClassDef | FunctionDef
+    """The block's class, or the function or method that is called."""
     parameter: Parameter
     path: Path
     """The path that leaves it out."""
@@ -112,6 +121,8 @@ def omissions(block: BlockPaths, interpreter: Interpreter) -> Iterator[Omission]
                 if parameter.name in selectors or key in seen:
                     continue
                 value = full.values[parameter.name]
+                if _is_misplaced(path, other, bound, full, cls, parameter, interpreter):
+                    continue
                 if not _matters(path, other, bound, cls, parameter, value, interpreter):
                     continue
                 seen.add(key)
@@ -123,25 +134,57 @@ def _preference(path: Path, other: Path) -> tuple[int, int]:
     return (0 if other.route is Route.EAGER else 1, other.raw.site.span.line)
 
 
-def parameters_of(path: Path, cls: ClassDef, interpreter: Interpreter) -> tuple[Parameter, ...]:
+def parameters_of(path: Path, callee: ClassDef | FunctionDef, interpreter: Interpreter) -> tuple[Parameter, ...]:
     """The signature that the path's call is bound to, without `self`."""
-    method = method_of(path, cls, interpreter)
+    method = method_of(path, callee, interpreter)
     return () if method is None else method.facts.parameters
 
 
-def method_of(path: Path, cls: ClassDef, interpreter: Interpreter) -> FunctionDef | None:
+def method_of(path: Path, cls: ClassDef | FunctionDef, interpreter: Interpreter) -> FunctionDef | None:
     """The method that the path runs."""
     if path.raw.direct is not None:
         return path.raw.direct
+    if isinstance(cls, FunctionDef):
+        return cls
     return interpreter.project.method(cls, path.raw.method)
 
 
 def _missing(
-    path: Path, bound: Bound, full: Bound, cls: ClassDef, interpreter: Interpreter
+    path: Path, bound: Bound, full: Bound, cls: ClassDef | FunctionDef, interpreter: Interpreter
 ) -> Iterator[Parameter]:
     for parameter in parameters_of(path, cls, interpreter):
         if parameter.name in full.values and parameter.name not in bound.values:
             yield parameter
+
+
+def _is_misplaced(
+    path: Path,
+    other: Path,
+    bound: Bound,
+    full: Bound,
+    callee: ClassDef | FunctionDef,
+    parameter: Parameter,
+    interpreter: Interpreter,
+) -> bool:
+    """Whether the value only lands on another parameter: then it is misplaced, not dropped.
+
+    Either this path passes the same value to another parameter, or the other path passes by position what is named
+    after another parameter.
+    """
+    values = interpreter.values
+    value = values.canonical(full.values[parameter.name])
+    if value.op == "const":
+        return False
+    for name, passed in bound.values.items():
+        elsewhere = full.values.get(name)
+        if values.canonical(passed) is value and (elsewhere is None or values.canonical(elsewhere) is not value):
+            return True
+    names = [p.name for p in parameters_of(path, callee, interpreter) if p.kind in ("positional", "any")]
+    if path.raw.direct is None or path.raw.callee.op == "self":
+        names = names[1:]
+    if parameter.name in names[: len(other.raw.arguments)] and value.op in ("param", "attr"):
+        return value.args[-1] != parameter.name and value.args[-1] in names
+    return False
 
 
 def selector_parameters(block: BlockPaths, interpreter: Interpreter) -> set[str]:
@@ -170,7 +213,7 @@ def _matters(
     path: Path,
     other: Path,
     bound: Bound,
-    cls: ClassDef,
+    cls: ClassDef | FunctionDef,
     parameter: Parameter,
     value: Value,
     interpreter: Interpreter,
@@ -189,7 +232,11 @@ def _matters(
     if default is values.none and passed.op == "phi" and _only_none(passed, values.none):
         return False
     method = method_of(path, cls, interpreter)
-    return method is None or is_used(method, cls, parameter.name, bound, interpreter)
+    results = {p.raw.result.partition(":")[0] for p in (path, other)}
+    if method is not None and results <= {"index", "attribute"} and interpreter.only_selects_return(method, parameter.name):
+        return False  # a tuple and an output object give the same item
+    owner = cls if isinstance(cls, ClassDef) else None
+    return method is None or is_used(method, owner, parameter.name, bound, interpreter)
 
 
 def _without_absent(value: Value, absent: Value) -> Value | None:
@@ -214,7 +261,7 @@ def default_value(parameter: Parameter, interpreter: Interpreter) -> Value | Non
     return None
 
 
-def is_used(method: FunctionDef, cls: ClassDef, name: str, bound: Bound, interpreter: Interpreter) -> bool:
+def is_used(method: FunctionDef, cls: ClassDef | None, name: str, bound: Bound, interpreter: Interpreter) -> bool:
     """Whether the callee reads a parameter where the others are as the call binds them.
 
     Parameters that the call leaves out have their defaults, so a use under a guard that is then false doesn't count.

@@ -49,6 +49,8 @@ def _accepted(block: BlockPaths, interpreter: Interpreter) -> dict[str, Paramete
         if path.raw.direct is not None:
             continue
         for cls in path.bindings:
+            if not isinstance(cls, ClassDef):
+                continue
             method = interpreter.project.method(cls, path.raw.method)
             if method is not None:
                 result.update({p.name: p for p in method.facts.parameters if p.default is not None})

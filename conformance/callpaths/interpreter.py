@@ -195,7 +195,7 @@ class Interpreter:
         self._resume(saved)
         return trace
 
-    def reads(self, function: FunctionDef, owner: ClassDef, name: str, settings: dict[str, Value]) -> bool:
+    def reads(self, function: FunctionDef, owner: ClassDef | None, name: str, settings: dict[str, Value]) -> bool:
         """Whether a function reads a parameter on a branch that the other parameters' settings leave open."""
         key = (function, owner, name, tuple(sorted((n, id(v)) for n, v in settings.items())))
         found = self._reads.get(key)
@@ -223,6 +223,11 @@ class Interpreter:
         self._resume(saved)
         self._reads[key] = found
         return found
+
+    def only_selects_return(self, function: FunctionDef, name: str) -> bool:
+        """Whether a parameter decides on nothing but the form in which the result is returned."""
+        summary = self.project.summary(function)
+        return summary is not None and _selects_return(summary.body, name)
 
     def _suspend(self) -> tuple[Any, ...]:
         saved = (
@@ -1543,6 +1548,11 @@ class Interpreter:
         flag = self.gate_flag(function)
         if flag is not None:
             return self._gate(function, flag, callee, arguments, keywords, span, frame)
+        block = next((a for a in (*arguments, *(v for _, v in keywords)) if a.op in ("elem", "item") and _is_rooted(a)), None)
+        if block is not None or (self._checkpoints and self._checkpoints[-1].site.span == span):
+            # A function that runs a block: its arguments are the block's.
+            applied = self.values.make("applied", callee, block)
+            self._note_call(applied, function.facts.name, arguments, keywords, span, frame, function)
         if self._worth_expanding(function, arguments, keywords):
             return self._expand_function(function, arguments, keywords, span, frame)
         return self._opaque(callee, arguments, keywords)
@@ -2303,6 +2313,37 @@ def _leaves(block: ir.Block) -> bool:
         elif kind is ir.With or kind is ir.Try:
             if _leaves(statement.body):  # type: ignore[union-attr]
                 return True
+    return False
+
+
+def _selects_return(block: ir.Block, name: str) -> bool:
+    """Whether all reads of a name are tests of statements that only return, or of the value that is returned."""
+    for statement in block:
+        rest: object = statement
+        if type(statement) is ir.If and _tests_only(statement.test, name) and _only_returns(statement):
+            continue
+        if type(statement) is ir.Return and type(statement.value) is ir.Choice and _tests_only(statement.value.test, name):
+            rest = (statement.value.body, statement.value.orelse)
+        if _mentions(rest, name):
+            return False
+    return True
+
+
+def _tests_only(test: Expr, name: str) -> bool:
+    if type(test) is ir.Not:
+        test = test.value
+    return type(test) is ir.Name and test.id == name
+
+
+def _only_returns(statement: ir.If) -> bool:
+    return all(type(inner) is ir.Return for inner in (*statement.body, *statement.orelse))
+
+
+def _mentions(node: object, name: str) -> bool:
+    if type(node) is ir.Name:
+        return node.id == name
+    if isinstance(node, tuple):
+        return any(_mentions(part, name) for part in node)
     return False
 
 

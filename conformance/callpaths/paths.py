@@ -28,7 +28,8 @@ class Path:
     raw: RawCall
     key: Value
     route: Route
-    bindings: dict[ClassDef, Bound]
+    bindings: dict[ClassDef | FunctionDef, Bound]
+    """By class, or by the function where a method or a function is what runs."""
     unknown: str | None
     public: CallPath
     _assumptions: Assumptions | None = None
@@ -208,6 +209,9 @@ class CallPaths:
             return values.make("item", self.normal(value.args[0]), value.args[1])
         if value.op == "attr":
             return values.make("attr", self.normal(value.args[0]), value.args[1])
+        if value.op == "applied":
+            function, block = value.args
+            return values.make("applied", function, None if block is None else self.normal(block))
         if value.op == "pick":
             parts = tuple(dict.fromkeys(self.normal(part) for part in value.args[1]))
             return parts[0] if len(parts) == 1 else values.make("pick", 0, parts)
@@ -218,16 +222,22 @@ class CallPaths:
     def _path(self, raw: RawCall, key: Value) -> Path:
         interpreter = self.interpreter
         route = _route(raw)
-        bindings: dict[ClassDef, Bound] = {}
+        bindings: dict[ClassDef | FunctionDef, Bound] = {}
         unknown: str | None = None
         classes: tuple[ClassDef | External, ...]
         if raw.direct is not None:
-            owner = raw.callee.args[0]
-            classes = (owner,)
-            bindings[owner] = bind(_parameters(raw.direct), raw.arguments, raw.keywords)
+            classes = ()
+            is_method = raw.callee.op == "self"
+            if is_method:
+                classes = (raw.callee.args[0],)
+            parameters = _parameters(raw.direct) if is_method else raw.direct.facts.parameters
+            bindings[classes[0] if is_method else raw.direct] = bind(parameters, raw.arguments, raw.keywords)
         else:
-            classes = self._fitting(interpreter.classes_of(raw.callee), raw)
-            if not classes:
+            known = interpreter.classes_of(raw.callee)
+            classes = self._fitting(known, raw)
+            if known and not classes:
+                unknown = "no class that the block can have passes the tests on its way"
+            elif not classes:
                 unknown = self._why_no_class(raw.callee)
             for cls in classes:
                 if isinstance(cls, External):
@@ -318,7 +328,7 @@ class CallPaths:
                 result = tuple(
                     c for c in result if not isinstance(c, ClassDef) or self._has(c, attribute) is literal.holds
                 )
-        return result or classes
+        return result
 
     def _has(self, cls: ClassDef, attribute: str) -> bool:
         return (

@@ -87,6 +87,7 @@ class Values:
 
     def __init__(self) -> None:
         self._pool: dict[tuple[Any, ...], Value] = {}
+        self._canonical: dict[Value, Value] = {}
         self.implied: dict[Value, tuple[tuple[Value, bool], ...]] = {}
         """What a truthy flag that a loop carries says: the conditions under which alone it is set."""
         self.none = self.const(None)
@@ -102,6 +103,30 @@ class Values:
         if found is None:
             found = self._pool[key] = Value(op, args)
         return found
+
+    def canonical(self, value: Value) -> Value:
+        """The value whatever the loop: symbols of an iteration become those of any iteration.
+
+        Two loops over one container, one on either side of a gate, have different symbols for the same things.
+        """
+        if not value.loops:
+            return value
+        found = self._canonical.get(value)
+        if found is None:
+            self._canonical[value] = value
+            args = value.args
+            if value.op in _LOOP_OPS or value.op == "pick":
+                args = (0, *args[1:])
+            found = self.make(value.op, *(self._canonical_part(arg) for arg in args))
+            self._canonical[value] = found
+        return found
+
+    def _canonical_part(self, part: Any) -> Any:
+        if type(part) is Value:
+            return self.canonical(part)
+        if type(part) is tuple:
+            return tuple(self._canonical_part(item) for item in part)
+        return part
 
     def const(self, constant: object) -> Value:
         """A literal. 1, 1.0 and True are three values."""
@@ -266,6 +291,9 @@ def render(value: Value, depth: int) -> str:
         return str(args[0].name)
     if op == "bound":
         return f"{render(args[0], depth + 1)}.{args[1].facts.name}"
+    if op == "applied":
+        block = "" if args[1] is None else render(args[1], depth + 1)
+        return f"{render(args[0], depth + 1)}({block})"
     if op == "partial":
         return f"partial({render(args[0], depth + 1)}, …)"
     if op in ("tuple", "list", "many"):

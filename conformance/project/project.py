@@ -33,6 +33,10 @@ class FunctionDef:
     facts: FunctionFacts
     owner: ClassDef | None = None
 
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassDef:

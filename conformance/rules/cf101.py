@@ -84,16 +84,17 @@ def place_of(path: Path) -> Site:
 
 def _finding(context: Context, omission: Omission, site: Site) -> Finding:
     path, other, name = omission.path, omission.other, omission.parameter.name
-    block = f"`{path.public.block.text}`" if path.public.block.is_element else f"`{path.public.block.text}()`"
     if path.raw.direct is not None:
         block = f"`{path.raw.direct.facts.qualname}`"
+    else:
+        block = f"`{path.public.block.text}` ({omission.callee.name})"
     effect = (
         "it has no default, so the call fails"
         if omission.parameter.default is None
         else f"here it is left to its default{_default(omission)}"
     )
     message = (
-        f"`{name}` is not passed to {block} ({omission.cls.name}) on the {route_words(path.route)} path, but the "
+        f"`{name}` is not passed to {block} on the {route_words(path.route)} path, but the "
         f"{route_words(other.route)} path passes `{omission.value.text}`; {effect}. Pass it on both paths."
     )
     return context.finding(

@@ -88,6 +88,8 @@ def _lacking(
     assert owner is not None
     stored = interpreter.values.make("attr", interpreter.values.make("self", owner, "self"), control.attribute)
     for cls, bound in path.bindings.items():
+        if not isinstance(cls, ClassDef):
+            continue
         method = interpreter.project.method(cls, path.raw.method)
         if method is None or bound.problem is not None or control.parameter in bound.values:
             continue

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    regex: re.Pattern[str]
+class _Rule(NamedTuple):
+    regex: str
     ignores: bool
     """False for a pattern that takes back what an earlier one ignored."""
     folders_only: bool
@@ -24,21 +23,40 @@ class _Rule:
 class IgnoreFile:
     """The rules of one ignore file."""
 
-    __slots__ = ("_rules",)
+    __slots__ = ("_files", "_folders")
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self._rules = tuple(rule for line in lines if (rule := _rule(line)) is not None)[::-1]
+        rules = [rule for line in lines if (rule := _rule(line)) is not None]
+        self._files = [_Union(rules, by_name, False) for by_name in (True, False)]
+        self._folders = [_Union(rules, by_name, True) for by_name in (True, False)]
 
     def verdict(self, path: str, is_dir: bool) -> bool | None:
         """True where the last rule that matches ignores the entry, False where it takes it back, None without one.
 
         `path` is relative to the ignore file's folder, with slashes.
         """
-        name = path[path.rfind("/") + 1 :]
-        for rule in self._rules:
-            if (is_dir or not rule.folders_only) and rule.regex.fullmatch(name if rule.by_name else path):
-                return rule.ignores
-        return None
+        names, paths = self._folders if is_dir else self._files
+        return max(names.last(path[path.rfind("/") + 1 :]), paths.last(path))[1]
+
+
+class _Union:
+    """Some of the rules as one regular expression, for a file has dozens and a tree thousands of entries."""
+
+    __slots__ = ("_regex", "_verdicts")
+
+    def __init__(self, rules: list[_Rule], by_name: bool, is_dir: bool) -> None:
+        chosen = [
+            (index, rule)
+            for index, rule in enumerate(rules)
+            if rule.by_name == by_name and (is_dir or not rule.folders_only)
+        ][::-1]  # of several alternatives that match, the first is taken: the last rule
+        self._regex = re.compile("|".join(f"({rule.regex})" for _, rule in chosen), re.DOTALL) if chosen else None
+        self._verdicts = [(index, rule.ignores) for index, rule in chosen]
+
+    def last(self, text: str) -> tuple[int, bool | None]:
+        """The index of the last rule that matches, and what it says."""
+        match = self._regex.fullmatch(text) if self._regex is not None else None
+        return (-1, None) if match is None or match.lastindex is None else self._verdicts[match.lastindex - 1]
 
 
 def parse_ignore_file(data: bytes) -> IgnoreFile:
@@ -58,7 +76,7 @@ def _rule(line: str) -> _Rule | None:
     pattern = pattern.removesuffix("/")
     by_name = "/" not in pattern
     regex = _translate(pattern.removeprefix("/"))
-    return None if regex is None else _Rule(re.compile(regex, re.DOTALL), ignores, folders_only, by_name)
+    return None if regex is None else _Rule(regex, ignores, folders_only, by_name)
 
 
 _WITHOUT_TRAILING_SPACES = re.compile(r"(?: *(?:\\.|\\$|[^ \\]))*")
