@@ -301,10 +301,8 @@ def _of_families(names: Iterable[str], files: list[str], families: Families) -> 
         found = families.files(name)
         if not found:
             close = difflib.get_close_matches(name, known, 1)
-            raise UsageError(
-                f"no family `{name}`",
-                f"did you mean `{close[0]}`?" if close else "this tree's profile has no families" if not known else None,
-            )
+            hint = f"did you mean `{close[0]}`?" if close else None
+            raise UsageError(f"no family `{name}`", hint if known else "this tree's profile has no families")
         wanted |= found
     chosen = [path for path in files if path in wanted]
     if not chosen:
@@ -360,9 +358,7 @@ def _settle(
         finding = replace(finding, module=module, family=families.folder_of(path))
         if finding.severity.rank <= options.severity.rank and not _is_exempt(finding, profile):
             result.append(finding)
-    return sorted(
-        with_fingerprints(result), key=lambda f: (f.place, f.code, f.parameter, f.message, f.fingerprint)
-    )
+    return sorted(with_fingerprints(result), key=lambda f: (f.place, f.code, f.parameter, f.message, f.fingerprint))
 
 
 def _is_exempt(finding: Finding, profile: Profile) -> bool:

@@ -85,7 +85,7 @@ def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
     seen: dict[str, int] = {}
     result = []
     for finding in sorted(findings, key=lambda f: (f.place, f.code, f.parameter, f.message)):
-        key = "\0".join(
+        key = "\0".join(  # noqa: FLY002 - six names in a row don't read
             (finding.code, finding.module, finding.class_name, finding.function, finding.parameter, finding.text)
         )
         ordinal = seen.get(key, 0)

@@ -233,7 +233,11 @@ def _matters(
         return False
     method = method_of(path, cls, interpreter)
     results = {p.raw.result.partition(":")[0] for p in (path, other)}
-    if method is not None and results <= {"index", "attribute"} and interpreter.only_selects_return(method, parameter.name):
+    if (
+        method is not None
+        and results <= {"index", "attribute"}
+        and interpreter.only_selects_return(method, parameter.name)
+    ):
         return False  # a tuple and an output object give the same item
     owner = cls if isinstance(cls, ClassDef) else None
     return method is None or is_used(method, owner, parameter.name, bound, interpreter)
@@ -244,7 +248,8 @@ def _without_absent(value: Value, absent: Value) -> Value | None:
     if value is absent:
         return None
     if value.op == "phi" and absent in value.args:
-        return value.args[1] if value.args[2] is absent else value.args[2]
+        found: Value = value.args[1] if value.args[2] is absent else value.args[2]
+        return found
     return value
 
 
@@ -277,4 +282,3 @@ def is_used(method: FunctionDef, cls: ClassDef | None, name: str, bound: Bound, 
             if default is not None:
                 settings[parameter.name] = default
     return interpreter.reads(method, cls, name, settings)
-

@@ -29,9 +29,7 @@ def consequences(values: Values, value: Value, holds: bool, depth: int = 0) -> s
         for side, state in ((body, True), (orelse, False)):
             if truth_of(side) is (not holds):
                 continue
-            sides.append(
-                consequences(values, test, state, depth + 1) | consequences(values, side, holds, depth + 1)
-            )
+            sides.append(consequences(values, test, state, depth + 1) | consequences(values, side, holds, depth + 1))
         if sides:
             result |= set.intersection(*sides)
     elif holds and value in values.implied:
@@ -169,7 +167,9 @@ class Assumptions:
         for kind, holds in (("==", True), ("<", True)):
             for known, state in self._known.items():
                 if known.op == "cmp" and known.args[0] == kind and state is holds:
-                    other = known.args[2] if known.args[1] is value else known.args[1] if known.args[2] is value else None
+                    other = (
+                        known.args[2] if known.args[1] is value else known.args[1] if known.args[2] is value else None
+                    )
                     if other is not None and other.op == "const" and other.args[1] is not None:
                         return False
         reduced = self.reduce(value)

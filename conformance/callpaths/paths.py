@@ -227,11 +227,12 @@ class CallPaths:
         classes: tuple[ClassDef | External, ...]
         if raw.direct is not None:
             classes = ()
-            is_method = raw.callee.op == "self"
-            if is_method:
-                classes = (raw.callee.args[0],)
-            parameters = _parameters(raw.direct) if is_method else raw.direct.facts.parameters
-            bindings[classes[0] if is_method else raw.direct] = bind(parameters, raw.arguments, raw.keywords)
+            if raw.callee.op == "self":
+                owner: ClassDef = raw.callee.args[0]
+                classes = (owner,)
+                bindings[owner] = bind(_parameters(raw.direct), raw.arguments, raw.keywords)
+            else:
+                bindings[raw.direct] = bind(raw.direct.facts.parameters, raw.arguments, raw.keywords)
         else:
             known = interpreter.classes_of(raw.callee)
             classes = self._fitting(known, raw)
@@ -299,9 +300,7 @@ class CallPaths:
                 return self.project.function_def(base.module, base.facts.methods[method], base)
         return None
 
-    def _fitting(
-        self, classes: tuple[ClassDef | External, ...], raw: RawCall
-    ) -> tuple[ClassDef | External, ...]:
+    def _fitting(self, classes: tuple[ClassDef | External, ...], raw: RawCall) -> tuple[ClassDef | External, ...]:
         """The classes that `isinstance` and `hasattr` tests on the path leave."""
         if len(classes) < 2:
             return classes
@@ -320,8 +319,7 @@ class CallPaths:
                     result = tuple(
                         c
                         for c in result
-                        if not isinstance(c, ClassDef)
-                        or bool(targets & set(self.project.mro(c))) is literal.holds
+                        if not isinstance(c, ClassDef) or bool(targets & set(self.project.mro(c))) is literal.holds
                     )
             elif name == "builtins.hasattr" and wanted.op == "const" and isinstance(wanted.args[1], str):
                 attribute = wanted.args[1]
@@ -455,7 +453,9 @@ def _column(lines: list[str], line: int, offset: int) -> int:
 
 
 _CALLED = re.compile(r"\b(\w*(?:checkpoint|ckpt|remat)\w*)\s*\(", re.IGNORECASE)
-_FILE_WORDS = re.compile(r"load|save|convert|resume|path|state|dict|file|merge|download|fetch|read|write|key", re.IGNORECASE)
+_FILE_WORDS = re.compile(
+    r"load|save|convert|resume|path|state|dict|file|merge|download|fetch|read|write|key", re.IGNORECASE
+)
 
 
 def _runs_functions(source: str) -> bool:

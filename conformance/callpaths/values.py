@@ -201,7 +201,7 @@ class Values:
         return self.make("phi", test, body, orelse)
 
     def compare(self, kind: str, left: Value, right: Value) -> Value:
-        """A comparison in one canonical form: `is not`, `!=`, `not in`, `>`, `>=` and `<=` are spelled with the others."""
+        """A comparison in one form: `is not`, `!=`, `not in`, `>`, `>=` and `<=` are spelled with the others."""
         if kind == "is not":
             return self.negate(self.compare("is", left, right))
         if kind == "!=":

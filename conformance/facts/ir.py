@@ -6,7 +6,7 @@ with its operands, so that equal expressions stay equal. Lines count from 1; col
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias, Union
+from typing import NamedTuple, TypeAlias
 
 
 class Span(NamedTuple):
@@ -33,7 +33,7 @@ class Attr(NamedTuple):
 
 class Item(NamedTuple):
     base: Expr
-    index: Expr
+    key: Expr
 
 
 class Slice(NamedTuple):
@@ -140,29 +140,29 @@ class Op(NamedTuple):
     operands: tuple[Expr, ...]
 
 
-Expr: TypeAlias = Union[
-    Const,
-    Name,
-    Attr,
-    Item,
-    Slice,
-    Star,
-    Call,
-    Display,
-    Mapping,
-    Bool,
-    Not,
-    Compare,
-    Choice,
-    Bind,
-    Comprehension,
-    Lambda,
-    Yield,
-    Op,
-]
+Expr: TypeAlias = (
+    Const
+    | Name
+    | Attr
+    | Item
+    | Slice
+    | Star
+    | Call
+    | Display
+    | Mapping
+    | Bool
+    | Not
+    | Compare
+    | Choice
+    | Bind
+    | Comprehension
+    | Lambda
+    | Yield
+    | Op
+)
 """Any expression."""
 
-Target: TypeAlias = Union[Name, Attr, Item, Display, Star]
+Target: TypeAlias = Name | Attr | Item | Display | Star
 """What can be assigned to."""
 
 
@@ -259,22 +259,9 @@ class Import(NamedTuple):
     line: int
 
 
-Statement: TypeAlias = Union[
-    Assign,
-    Evaluate,
-    If,
-    For,
-    While,
-    Try,
-    With,
-    Return,
-    Raise,
-    Jump,
-    Define,
-    Delete,
-    Assert,
-    Import,
-]
+Statement: TypeAlias = (
+    Assign | Evaluate | If | For | While | Try | With | Return | Raise | Jump | Define | Delete | Assert | Import
+)
 Block: TypeAlias = tuple[Statement, ...]
 
 

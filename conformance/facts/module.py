@@ -162,7 +162,7 @@ class _Scan:
         self._summaries: dict[str, Function] = {}
 
     def _likely_lines(self) -> list[int]:
-        lines = []
+        lines: list[int] = []
         line, position = 1, 0
         for match in LIKELY.finditer(self._text):
             line += self._text.count("\n", position, match.start())

@@ -55,7 +55,7 @@ class Families:
         return sorted(found)
 
     def files(self, name: str) -> set[str]:
-        """The files of a family, by either of its names: those of its folder, and those of its network and its bases."""
+        """The files of a family, by either of its names: its folder's, and those of its network and its bases."""
         wanted = {name, *self._project.profile.aliases.get(name, ())}
         result: set[str] = set()
         folders = {family.folder for family in self.all() if family.name in wanted or family.folder in wanted}

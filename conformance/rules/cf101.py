@@ -1,4 +1,4 @@
-'''CF101 argument-dropped: A block gets an argument on one path and not on another.
+"""CF101 argument-dropped: A block gets an argument on one path and not on another.
 
 Severity: error
 Stage: stable
@@ -41,7 +41,7 @@ for block in self.blocks:
 - Two calls on the same route: comparing them is mostly noise.
 - Guards that imply each other through values computed elsewhere. An argument that is `None` whenever the path runs,
   for a reason that the code of the forward doesn't show, is reported.
-'''
+"""
 
 from __future__ import annotations
 

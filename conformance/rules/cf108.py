@@ -1,4 +1,4 @@
-'''CF108 control-not-forwarded: A control that the block accepts and the model stores is not passed.
+"""CF108 control-not-forwarded: A control that the block accepts and the model stores is not passed.
 
 Severity: warning, convention
 Stage: stable
@@ -40,7 +40,7 @@ def create_custom_forward(module):
 - Controls of models whose blocks' class isn't in the source root.
 - Without a profile: a control that no call of the model passes, and loops that are only ever run eagerly.
 - Controls that the blocks keep as attributes of their own.
-'''
+"""
 
 from __future__ import annotations
 
@@ -77,12 +77,10 @@ def check(context: Context) -> Iterator[Finding]:
                         yield _finding(context, entry, block, path, control, cls, site)
 
 
-def _lacking(
-    context: Context, entry: Entry, block: BlockPaths, path: Path, control: StoredControl
-) -> ClassDef | None:
+def _lacking(context: Context, entry: Entry, block: BlockPaths, path: Path, control: StoredControl) -> ClassDef | None:
     """The class whose parameter this path leaves out, where that matters."""
     interpreter = context.interpreter
-    if path.unknown is not None or not _concerns(context, block, control):
+    if (path.unknown is not None and not path.raw.dead) or not _concerns(context, block, control):
         return None
     owner = entry.owner
     assert owner is not None
@@ -91,7 +89,7 @@ def _lacking(
         if not isinstance(cls, ClassDef):
             continue
         method = interpreter.project.method(cls, path.raw.method)
-        if method is None or bound.problem is not None or control.parameter in bound.values:
+        if method is None or control.parameter in bound.values or (bound.problem is not None and not path.raw.dead):
             continue
         parameter = next((p for p in method.facts.parameters if p.name == control.parameter), None)
         if parameter is None:
@@ -126,7 +124,8 @@ def _finding(
     passing = [
         other
         for other in block.live
-        if any(control.parameter in bound.values for bound in other.bindings.values()) and other.raw.site != path.raw.site
+        if other.raw.site != path.raw.site
+        and any(control.parameter in bound.values for bound in other.bindings.values())
     ]
     related = [
         context.related("counterpart", other.raw.site, f"the {route_words(other.route)} path passes it here")

@@ -1,4 +1,4 @@
-'''CF201 late-bound-capture: A checkpointed function reads a name that has moved on when backward runs it again.
+"""CF201 late-bound-capture: A checkpointed function reads a name that has moved on when backward runs it again.
 
 Severity: error
 Stage: stable
@@ -39,7 +39,7 @@ for index, block in enumerate(self.blocks):
 - Attributes and items that change between forward and backward (`self.step`, `state["x"]`), and global names.
 - Functions that reach the checkpoint through a container or an attribute.
 - Reads of a tensor's shape or type where the later tensor has another one.
-'''
+"""
 
 from __future__ import annotations
 

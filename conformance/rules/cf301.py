@@ -1,4 +1,4 @@
-'''CF301 literal-gate: A gate helper gets a literal where the model's flag belongs.
+"""CF301 literal-gate: A gate helper gets a literal where the model's flag belongs.
 
 Severity: error, convention
 Stage: stable
@@ -33,7 +33,7 @@ for i, block in enumerate(self.blocks):
 ## What it does not see
 - Gates without a helper: `if True:`, or a flag that is left out of the condition altogether.
 - Helpers that take the flag inside a `*sequence` or `**mapping`, and methods that read the flag themselves.
-'''
+"""
 
 from __future__ import annotations
 
@@ -104,7 +104,10 @@ def _finding(context: Context, entry: Entry, gate: GateCall, guarded: bool, flag
     if guarded:
         message += f"; another test on this path has the flag, so it is harmless now. Pass `{flag}`."
     else:
-        message += f", and nothing else on this path tests the flag: the block is checkpointed even when checkpointing is off. Pass `{flag}`."
+        message += (
+            ", and nothing else on this path tests the flag: the block is checkpointed even when checkpointing is off. "
+            f"Pass `{flag}`."
+        )
     related = [
         context.related("counterpart", other.site, f"here the helper gets `{other.value.text}`")
         for other in entry.gates

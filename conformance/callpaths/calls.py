@@ -1,0 +1,614 @@
+"""Calls: expanded in place, noted, answered (for a few builtins), or left as they stand."""
+
+from __future__ import annotations
+
+from conformance.callpaths.frames import Closure, Frame
+from conformance.callpaths.machine import MODULE_OPS, NO_SPAN, Machine, as_value, decorator_name
+from conformance.callpaths.values import Value
+from conformance.facts import ir
+from conformance.facts.ir import Function, Span
+from conformance.facts.module import ModuleFacts
+from conformance.project.project import ClassDef, FunctionDef
+
+_MAX_DEPTH = 10
+"""Deepest chain of expanded calls."""
+_IDENTITY = frozenset({"list", "tuple", "reversed", "iter", "sorted", "set", "frozenset"})
+_GROWS = frozenset({"append", "extend", "insert", "add_module"})
+_DATA_OPS = frozenset(
+    {"dict", "list", "grown", "many", "inst", "merged", "union", "phi", "mu", "out", "attr", "tuple", "param"}
+)
+
+
+class Calls(Machine):
+    """A part of the interpreter."""
+
+    def _call_expression(self, expression: ir.Call, frame: Frame) -> Value:
+        usage = self._usage
+        self._usage = "other"
+        function = expression.function
+        if type(function) is ir.Attr:
+            base = self.eval(function.base, frame)
+            if base.op in _DATA_OPS:
+                done = self._data_method(base, function, expression, frame)
+                if done is not None:
+                    return done
+            callee = self.attribute(base, function.name, frame)
+        elif type(function) is ir.Name and function.id == "super" and not expression.arguments:
+            return self._super(frame)
+        else:
+            callee = self.eval(function, frame)
+        arguments: list[Value] = []
+        for argument in expression.arguments:
+            self._usage = "other"
+            value = self.eval(argument, frame)
+            if value.op == "star":
+                inside = self._sequence(value.args[0])
+                if inside is not None:
+                    arguments.extend(inside)
+                    continue
+            arguments.append(value)
+        keywords: list[tuple[str | None, Value]] = []
+        for keyword in expression.keywords:
+            self._usage = "other"
+            value = self.eval(keyword.value, frame)
+            if keyword.name is None:
+                keywords.extend(self.expand_keywords(value))
+            else:
+                keywords.append((keyword.name, value))
+        self._usage = usage
+        self._starred = any(type(argument) is ir.Star for argument in expression.arguments)
+        return self.call(callee, arguments, keywords, expression.span, frame)
+
+    def _super(self, frame: Frame) -> Value:
+        owner: Frame | None = frame
+        while owner is not None:
+            if owner.function is not None and owner.parent is None and owner.function.parameters:
+                instance = owner.env.get(owner.function.parameters[0].name)
+                if instance is not None and instance.op == "self" and owner.owner is not None:
+                    return self.values.make("super", owner.owner, instance)
+            owner = owner.parent
+        return self.values.make("unknown", "super")
+
+    def expand_keywords(self, value: Value) -> list[tuple[str | None, Value]]:
+        """`**value` as keywords; what isn't known stays as (None, value)."""
+        values = self.values
+        op = value.op
+        if op == "dict":
+            result: list[tuple[str | None, Value]] = []
+            for key, item in value.args[0]:
+                if key.op == "const" and isinstance(key.args[1], str):
+                    result.append((key.args[1], item))
+                else:
+                    return [(None, value)]
+            return result
+        if op == "merged":
+            base = self.expand_keywords(value.args[0])
+            for key, item in value.args[1]:
+                if not (key.op == "const" and isinstance(key.args[1], str)):
+                    return [(None, value)]
+                base = [pair for pair in base if pair[0] != key.args[1]]
+                base.append((key.args[1], item))
+            return base
+        if op == "union":
+            return [*self.expand_keywords(value.args[0]), *self.expand_keywords(value.args[1])]
+        if op == "phi":
+            test, body, orelse = value.args
+            first, second = self.expand_keywords(body), self.expand_keywords(orelse)
+            if any(name is None for name, _ in (*first, *second)):
+                return [(None, value)] if first != second else first
+            left, right = dict(first), dict(second)
+            names = list(dict.fromkeys((*left, *right)))
+            return [
+                (name, values.phi(test, left.get(name, values.absent), right.get(name, values.absent)))
+                for name in names
+            ]
+        if op in ("mu", "out") and value.args[2].op in ("dict", "phi", "merged"):
+            inside = self.expand_keywords(value.args[2])
+            if all(name is not None for name, _ in inside):
+                return [(name, values.make("item", value, values.const(name))) for name, _ in inside]
+        if op == "const" and value.args[1] is None:
+            return []
+        return [(None, value)]
+
+    def call(
+        self,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        """Calls a value: expands it, notes it, or leaves it as it stands."""
+        op = callee.op
+        checkpoint = self.checkpoint_kind(callee)
+        if checkpoint is not None:
+            return self._checkpoint(checkpoint, callee, arguments, keywords, span, frame)
+        if op == "closure":
+            return self._expand_closure(callee.args[0], arguments, keywords, span, frame)
+        if op == "function":
+            return self._call_function(callee, arguments, keywords, span, frame)
+        if op == "bound":
+            return self._call_bound(callee, arguments, keywords, span, frame)
+        if op == "partial":
+            function, first, more = callee.args
+            names = {name for name, _ in keywords}
+            kept = [pair for pair in more if pair[0] is None or pair[0] not in names]
+            return self.call(function, [*first, *arguments], [*kept, *keywords], span, frame)
+        if op == "phi":
+            return self._call_choice(callee, arguments, keywords, span, frame)
+        if op == "ref":
+            return self._call_ref(callee, arguments, keywords, span, frame)
+        if op == "class":
+            return self.values.make("inst", callee, tuple(arguments), tuple(keywords))
+        if op == "container-method":
+            if self._contents:
+                self._contents[-1].extend(arguments)
+            return self.values.none
+        if op == "attr":
+            return self._call_attribute(callee, arguments, keywords, span, frame)
+        if op in MODULE_OPS and _is_rooted(callee):
+            self._note_call(callee, "forward", arguments, keywords, span, frame)
+        return self._opaque(callee, arguments, keywords)
+
+    def _call_choice(
+        self,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        test, body, orelse = callee.args
+        usage = self._usage
+        mark = len(self._conditions)
+        branch = self._next()
+        results = []
+        for alternative, holds in ((body, True), (orelse, False)):
+            if alternative.op in ("unbound", "absent"):
+                continue
+            self._usage = usage
+            self._push(test, holds, branch)
+            results.append(self.call(alternative, arguments, keywords, span, frame))
+            self._truncate(mark)
+        if len(results) == 1:
+            return results[0]
+        return self.values.phi(test, results[0], results[1])
+
+    def _call_attribute(
+        self,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        base, name = callee.args
+        if name in ("__call__", "forward") and base.op in (*MODULE_OPS, "self"):
+            self._note_call(base, "forward", arguments, keywords, span, frame)
+        elif base.op == "self":
+            stored = self.attribute_value(base.args[0], name)
+            if stored is not None:
+                if self.checkpoint_kind(stored) is not None:
+                    kind = self.checkpoint_kind(stored)
+                    assert kind is not None
+                    return self._checkpoint(kind, callee, arguments, keywords, span, frame)
+                if stored.op == "partial" or stored.op == "function":
+                    return self.call(stored, arguments, keywords, span, frame)
+            self._note_call(callee, "forward", arguments, keywords, span, frame)
+        elif base.op in ("elem", "item", "pick", "attr") and _is_rooted(base):
+            classes = [c for c in self.classes_of(base) if isinstance(c, ClassDef)]
+            if classes and all(self.project.method(c, name) is not None for c in classes):
+                self._note_call(base, name, arguments, keywords, span, frame)
+            else:
+                self._note_call(callee, "forward", arguments, keywords, span, frame)
+        if self._building and name in _GROWS:
+            self._grow(base, name, arguments, frame)
+        return self._opaque(callee, arguments, keywords)
+
+    def _call_ref(
+        self,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        name: str = callee.args[0]
+        values = self.values
+        if name.startswith("builtins."):
+            known = self._builtin(name[9:], arguments, keywords, frame)
+            if known is not None:
+                return known
+        elif name in ("functools.partial", "torch._dynamo.disable") and arguments and arguments[0].op != "star":
+            if name == "functools.partial":
+                return values.make("partial", arguments[0], tuple(arguments[1:]), tuple(keywords))
+            return arguments[0]
+        elif name in ("copy.copy", "copy.deepcopy") and len(arguments) == 1:
+            return arguments[0]
+        elif name in self._containers or name in self._mappings:
+            return values.make("inst", callee, tuple(arguments), tuple(keywords))
+        elif name == "itertools.chain":
+            return values.make("list", *(values.make("star", argument) for argument in arguments))
+        elif name in self.project.profile.module_bases:
+            # A bare module is a namespace: each is its own.
+            return values.make("inst", callee, tuple(arguments), tuple(keywords), self._next())
+        elif name.rsplit(".", 1)[-1][:1].isupper():
+            return values.make("inst", callee, tuple(arguments), tuple(keywords))
+        return self._opaque(callee, arguments, keywords)
+
+    def _builtin(
+        self, name: str, arguments: list[Value], keywords: list[tuple[str | None, Value]], frame: Frame
+    ) -> Value | None:
+        values = self.values
+        count = len(arguments)
+        if any(argument.op == "star" for argument in arguments):
+            return values.make("zip", *arguments) if name == "zip" else None
+        if name == "enumerate" and count >= 1:
+            return values.make("enumerate", arguments[0])
+        if name == "zip":
+            return values.make("zip", *arguments)
+        if name == "range":
+            return values.make("range", *arguments)
+        if name in _IDENTITY and count >= 1:
+            items = self._sequence(arguments[0])
+            if items is not None:
+                if name == "reversed":
+                    items.reverse()
+                return values.make("tuple" if name == "tuple" else "list", *items)
+            return arguments[0]
+        if name in ("list", "tuple") and not count:
+            return values.make(name)
+        if name == "dict":
+            if not count:
+                return (
+                    self._dict({values.const(k): v for k, v in keywords if k is not None})
+                    if all(k is not None for k, _ in keywords)
+                    else None
+                )
+            if count == 1:
+                pairs = tuple((values.const(k), v) for k, v in keywords if k is not None)
+                return values.make("merged", arguments[0], pairs) if pairs else arguments[0]
+        if name == "len" and count == 1:
+            length = self._length(arguments[0])
+            return None if length is None else values.const(length)
+        if name == "isinstance" and count == 2:
+            return self._isinstance(arguments[0], arguments[1])
+        if (
+            name == "callable"
+            and count == 1
+            and arguments[0].op in ("closure", "function", "bound", "partial", "class")
+        ):
+            return values.true
+        if name == "bool" and count == 1:
+            return arguments[0] if arguments[0].op in ("and", "or", "not", "cmp", "const") else None
+        if name == "getattr" and count >= 2 and arguments[1].op == "const" and isinstance(arguments[1].args[1], str):
+            return self.attribute(arguments[0], arguments[1].args[1], frame)
+        if name == "map" and count == 2:
+            return values.make(
+                "many", self.call(arguments[0], [self.iterate(arguments[1], self._next())], [], NO_SPAN, frame)
+            )
+        return None
+
+    def _isinstance(self, value: Value, kinds: Value) -> Value | None:
+        wanted = kinds.args if kinds.op == "tuple" else (kinds,)
+        names = {kind.args[0] for kind in wanted if kind.op == "ref"}
+        if value.op in ("tuple", "list", "dict"):
+            if f"builtins.{value.op}" in names:
+                return self.values.true
+            if len(names) == len(wanted) and all(name.startswith("builtins.") for name in names):
+                return self.values.false
+        if value.op in ("mu", "out") and value.args[2].op == "tuple" and "builtins.tuple" in names:
+            return self.values.true
+        return None
+
+    def _data_method(self, base: Value, function: ir.Attr, expression: ir.Call, frame: Frame) -> Value | None:
+        """Methods of dicts, lists and containers that change or read them."""
+        name = function.name
+        values = self.values
+        if name in ("items", "values", "keys") and not expression.arguments:
+            if name == "values":
+                return base
+            return values.make("items", base) if name == "items" else values.make("range", base)
+        if name == "copy" and not expression.arguments and base.op in ("dict", "list", "merged", "union", "phi"):
+            return base
+        is_list = base.op in ("list", "grown", "many") or (base.op == "inst" and self._is_container(base))
+        if name in ("append", "extend", "insert") and is_list and expression.arguments:
+            argument = self.eval(expression.arguments[-1], frame)
+            if name == "append" and base.op == "list" and not frame.loops:
+                changed = values.make("list", *base.args, argument)
+            else:
+                if name == "extend":
+                    argument = self.iterate(argument, self._next())
+                old, items = (base.args[0], base.args[1]) if base.op == "grown" else (base, ())
+                changed = values.make("grown", old, (*items, argument)) if argument not in items else base
+            self._replace(function.base, changed, frame, expression.span.line)
+            return values.none
+        if base.op in ("dict", "merged", "phi", "mu", "out", "union"):
+            if name == "update":
+                changed = base
+                for node in expression.arguments:
+                    other = self.eval(node, frame)
+                    if other.op == "dict":
+                        for key, value in other.args[0]:
+                            changed = self._dict_set(changed, key, value)
+                    else:
+                        changed = values.make("union", changed, other)
+                for keyword in expression.keywords:
+                    passed = self.eval(keyword.value, frame)
+                    if keyword.name is None:
+                        changed = values.make("union", changed, passed)
+                    else:
+                        changed = self._dict_set(changed, values.const(keyword.name), passed)
+                self._replace(function.base, changed, frame, expression.span.line)
+                return values.none
+            if base.op == "dict" and name in ("get", "pop") and expression.arguments:
+                key = self.eval(expression.arguments[0], frame)
+                found: Value | None = next((value for known, value in base.args[0] if known is key), None)
+                if name == "pop" and key.op == "const":
+                    pairs = tuple(pair for pair in base.args[0] if pair[0] is not key)
+                    self._replace(function.base, values.make("dict", pairs), frame, expression.span.line)
+                if found is not None:
+                    return found
+                if key.op == "const" and all(known.op == "const" for known, _ in base.args[0]):
+                    if len(expression.arguments) > 1:
+                        return self.eval(expression.arguments[1], frame)
+                    return values.none if name == "get" else None
+        return None
+
+    def _is_container(self, value: Value) -> bool:
+        """An instance of ModuleList, Sequential or a class of the tree that inherits from one."""
+        called = value.args[0]
+        if called.op == "ref":
+            return called.args[0] in self._containers
+        if called.op == "class":
+            return self.project.inherits(called.args[0], self.project.profile.containers)
+        return False
+
+    def _grow(self, base: Value, name: str, arguments: list[Value], frame: Frame) -> None:
+        """`self.blocks.append(x)` where the list isn't known by value, and `self.append(x)` in a container class."""
+        if not arguments:
+            return
+        if base.op == "self" and self._contents:
+            item = arguments[-1]
+            if name == "extend":
+                item = self.iterate(item, self._next())
+            self._contents[-1].append(self.values.make("many", item))
+
+    def _call_function(
+        self,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        function: FunctionDef = callee.args[0]
+        flag = self.gate_flag(function)
+        if flag is not None:
+            return self._gate(function, flag, callee, arguments, keywords, span, frame)
+        block = next(
+            (a for a in (*arguments, *(v for _, v in keywords)) if a.op in ("elem", "item") and _is_rooted(a)), None
+        )
+        if block is not None or (self._checkpoints and self._checkpoints[-1].site.span == span):
+            # A function that runs a block: its arguments are the block's.
+            applied = self.values.make("applied", callee, block)
+            self._note_call(applied, function.facts.name, arguments, keywords, span, frame, function)
+        if self._worth_expanding(function, arguments, keywords):
+            return self._expand_function(function, arguments, keywords, span, frame)
+        return self._opaque(callee, arguments, keywords)
+
+    def _call_bound(
+        self,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        instance, function = callee.args
+        if self._building and self._contents and function.facts.name in _GROWS:
+            self._grow(instance, function.facts.name, arguments, frame)
+            return self.values.none
+        self._note_call(instance, function.facts.name, arguments, keywords, span, frame, function)
+        if self._worth_expanding(function, arguments, keywords):
+            kinds = {decorator_name(d) for d in function.facts.decorators}
+            first = [] if "staticmethod" in kinds else [instance]
+            return self._expand_function(function, [*first, *arguments], keywords, span, frame)
+        return self._opaque(callee, arguments, keywords)
+
+    def _worth_expanding(
+        self, function: FunctionDef, arguments: list[Value], keywords: list[tuple[str | None, Value]]
+    ) -> bool:
+        """Whether a function can hold block calls, gates or what a loop runs over; all else stays opaque."""
+        if self._building or self._is_likely(function):
+            return True
+        for value in (*arguments, *(value for _, value in keywords)):
+            if self._is_special(value):
+                return True
+        return False
+
+    def _is_special(self, value: Value) -> bool:
+        """A value through which a function can run a block."""
+        op = value.op
+        if op in ("closure", "partial", "bound", "elem", "pick", "function"):
+            return True
+        if op == "item":
+            return self._is_special(value.args[0]) or (
+                value.args[0].op == "attr" and bool(self.elements_of(value.args[0]))
+            )
+        if op == "attr" and value.args[0].op == "self":
+            return self.checkpoint_kind(value) is not None or bool(self.elements_of(value))
+        if op == "phi":
+            return self._is_special(value.args[1]) or self._is_special(value.args[2])
+        return self.checkpoint_kind(value) is not None
+
+    def _expand_closure(
+        self,
+        closure: Closure,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        function = closure.function
+        return self._expand(
+            function,
+            closure.frame.module,
+            closure.frame,
+            closure.frame.owner,
+            closure.defaults,
+            arguments,
+            keywords,
+            span,
+            frame,
+        )
+
+    def _expand_function(
+        self,
+        function: FunctionDef,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        summary = self.project.summary(function)
+        if summary is None:
+            return self._opaque(self.values.make("function", function), arguments, keywords)
+        defaults: dict[str, Value] = {}
+        outer = self._module_frame(function.module)
+        for parameter in summary.parameters:
+            if parameter.default is not None:
+                defaults[parameter.name] = (
+                    self.values.const(parameter.default.value)
+                    if type(parameter.default) is ir.Const
+                    else self.eval(parameter.default, outer)
+                )
+        return self._expand(summary, function.module, None, function.owner, defaults, arguments, keywords, span, frame)
+
+    def _expand(
+        self,
+        function: Function,
+        module: ModuleFacts,
+        parent: Frame | None,
+        owner: ClassDef | None,
+        defaults: dict[str, Value],
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        caller: Frame,
+    ) -> Value:
+        """Runs a function's body in place of its call."""
+        key = (module.path, function.qualname)
+        values = self.values
+        if len(self._stack) > _MAX_DEPTH or any(entry[2] == key for entry in self._stack):
+            return values.make("unknown", "recursion", self._next())
+        bound = self._bind_call(function, defaults, arguments, keywords)
+        if bound is None:
+            return values.make("unknown", f"arguments of {function.name}", self._next())
+        frame = Frame(module, function, parent, owner, self._next())
+        frame.env = bound
+        frame.condition_mark = len(self._conditions)
+        frame.usage = self._usage
+        for name in function.captured:
+            if name in bound:
+                self._note_binding(name, bound[name], frame, function.span.line, False)
+        if self._trace is not None:
+            self._trace.inlined.add(key)
+        self._stack.append((caller, span, key))
+        alive = self._block(function.body, frame)
+        self._stack.pop()
+        if alive:
+            frame.returns.append((tuple(self._conditions[frame.condition_mark :]), values.none))
+        self._truncate(frame.condition_mark)
+        self._finish(frame)
+        if function.is_generator:
+            return values.make("many", *dict.fromkeys(frame.yields)) if frame.yields else values.make("list")
+        if not frame.returns:
+            return values.make("unknown", "no return", self._next())
+        result = frame.returns[-1][1]
+        for conditions, value in reversed(frame.returns[:-1]):
+            if value is not result:
+                result = values.phi(values.all_of(as_value(values, c) for c in conditions), value, result)
+        return result
+
+    def _bind_call(
+        self,
+        function: Function,
+        defaults: dict[str, Value],
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+    ) -> dict[str, Value] | None:
+        """Parameters of an expanded function; None when the call can't be bound for certain."""
+        values = self.values
+        bound: dict[str, Value] = {}
+        plain = [p for p in function.parameters if p.kind in ("positional", "any")]
+        variadic = next((p for p in function.parameters if p.kind == "variadic"), None)
+        rest = next((p for p in function.parameters if p.kind == "keywords"), None)
+        names = {p.name for p in function.parameters if p.kind in ("any", "keyword")}
+        starred = next((i for i, a in enumerate(arguments) if a.op == "star"), None)
+        exact = arguments if starred is None else arguments[:starred]
+        for parameter, value in zip(plain, exact, strict=False):
+            bound[parameter.name] = value
+        extra = list(exact[len(plain) :])
+        if starred is not None:
+            left = [p for p in plain if p.name not in bound]
+            if left:
+                # An unknown splat fills the next parameters by position.
+                splat = arguments[starred].args[0]
+                for index, parameter in enumerate(left):
+                    if parameter.name not in dict(keywords):
+                        bound[parameter.name] = values.make("item", splat, values.const(index))
+                extra = []
+            else:
+                extra = [*extra, *arguments[starred:]]
+        if variadic is not None:
+            bound[variadic.name] = values.make("tuple", *extra)
+        elif extra and starred is None:
+            return None
+        others: dict[Value, Value] = {}
+        splats: list[Value] = []
+        for name, value in keywords:
+            if name is None:
+                splats.append(value)
+            elif name in names:
+                if value.op == "phi" and values.absent in value.args and name in defaults:
+                    test, body, orelse = value.args
+                    body = defaults[name] if body is values.absent else body
+                    orelse = defaults[name] if orelse is values.absent else orelse
+                    value = values.phi(test, body, orelse)
+                bound[name] = value
+            elif rest is not None:
+                others[values.const(name)] = value
+            else:
+                return None
+        if rest is not None:
+            collected = self._dict(others)
+            for splat in splats:
+                collected = splat if not others and collected.op == "dict" else values.make("union", collected, splat)
+            bound[rest.name] = collected
+        for parameter in function.parameters:
+            if parameter.name not in bound:
+                if parameter.name in defaults:
+                    bound[parameter.name] = defaults[parameter.name]
+                elif splats:
+                    bound[parameter.name] = values.make("item", splats[0], values.const(parameter.name))
+                else:
+                    return None
+        return bound
+
+
+def _is_rooted(value: Value) -> bool:
+    """Whether a value is reached from `self` or a parameter by attributes, items and iteration only."""
+    while True:
+        if value.op in ("self", "param"):
+            return True
+        if value.op == "elem":
+            value = value.args[1]
+        elif value.op in ("attr", "item"):
+            value = value.args[0]
+        elif value.op in ("mu", "out"):
+            value = value.args[2]
+        elif value.op == "pick":
+            return any(_is_rooted(part) for part in value.args[1])
+        else:
+            return value.op in ("op", "list", "tuple", "many", "grown")

@@ -1,0 +1,220 @@
+"""Checkpoint callables, wrappers around them, and gate helpers, each recognised by what it does."""
+
+from __future__ import annotations
+
+import re
+
+from conformance.callpaths.conditions import Assumptions
+from conformance.callpaths.frames import Frame, TooLarge
+from conformance.callpaths.machine import MODULE_OPS, NO_SPAN, Machine
+from conformance.callpaths.trace import Checkpoint, GateCall
+from conformance.callpaths.values import Value, truth_of, walk
+from conformance.facts.ir import Span
+from conformance.project.profile import CheckpointCallable
+from conformance.project.project import FunctionDef
+
+_CHECKPOINT_WORD = re.compile(r"checkpoint|ckpt", re.IGNORECASE)
+_TORCH_OWN = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
+_PARAMETER = CheckpointCallable("parameter", "wrapper", own=_TORCH_OWN)
+
+
+class Checkpoints(Machine):
+    """A part of the interpreter."""
+
+    def gate_flag(self, function: FunctionDef) -> str | None:
+        """The flag parameter of a gate helper: it returns a modulo test on an index, and nothing without the flag."""
+        if function in self._gates:
+            return self._gates[function]
+        self._gates[function] = None
+        source = self.project.source_of(function)
+        if "%" not in source or function.facts.span.end_line - function.facts.span.line > 60:
+            return None
+        summary = self.project.summary(function)
+        if summary is None or any(p.kind in ("variadic", "keywords") for p in summary.parameters):
+            return None
+        result = self._symbolic_result(function)
+        if result is None:
+            return None
+        parameters = {value.args[2]: value for value in walk(result) if value.op == "param"}
+        indices = {
+            value.args[1][0].args[2]
+            for value in walk(result)
+            if value.op == "op" and value.args[0] == "%" and value.args[1][0].op == "param"
+        }
+        for parameter in summary.parameters:
+            value = parameters.get(parameter.name)
+            if value is None or not indices or parameter.name in indices:
+                continue
+            if Assumptions(self.values, [(value, False)]).truth(result) is False and (
+                Assumptions(self.values, [(value, True)]).truth(result) is not False
+            ):
+                none_too = Assumptions(self.values, [(self.values.compare("is", value, self.values.none), True)])
+                if _is_divisor(parameter.name, result) or none_too.truth(result) is True:
+                    continue
+                self._gates[function] = parameter.name
+                return parameter.name
+        return None
+
+    def _symbolic_result(self, function: FunctionDef) -> Value | None:
+        """What a small function returns for symbolic parameters."""
+        summary = self.project.summary(function)
+        if summary is None:
+            return None
+        key = (function.module.path, summary.qualname)
+        arguments = [(p.name, self.values.make("param", key, p.kind, p.name)) for p in summary.parameters]
+        if any(p.kind == "positional" for p in summary.parameters):
+            return None
+        saved = self._suspend()
+        try:
+            return self._expand_function(function, [], list(arguments), NO_SPAN, self._module_frame(function.module))
+        except (TooLarge, RecursionError):
+            return None
+        finally:
+            self._resume(saved)
+
+    def _gate(
+        self,
+        function: FunctionDef,
+        flag: str,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        value: Value | None = None
+        plain = [p.name for p in function.facts.parameters if p.kind in ("positional", "any")]
+        starred = any(a.op == "star" for a in arguments) or any(name is None for name, _ in keywords)
+        if not starred:
+            value = dict(zip(plain, arguments, strict=False)).get(flag, dict(keywords).get(flag))
+        gate = self._opaque(callee, arguments, keywords)
+        if self._trace is not None and not self._dead:
+            self._trace.gates.append(
+                GateCall(function, flag, value, gate, tuple(self._conditions), self._site(frame, span))
+            )
+        if value is None:
+            return gate
+        known = truth_of(value)
+        if known is False:
+            return self.values.false
+        return gate if known else self.values.all_of((value, gate))
+
+    def checkpoint_kind(self, value: Value) -> CheckpointCallable | None:
+        """What kind of checkpoint callable a value is; None when it is none for certain."""
+        op = value.op
+        if op == "ref":
+            return self._callables.get(value.args[0])
+        if op == "attr":
+            found = self._attributes.get(value.args[1])
+            if found is not None:
+                return found
+            if value.args[0].op == "self" and _CHECKPOINT_WORD.search(value.args[1]):
+                stored = self.attribute_value(value.args[0].args[0], value.args[1])
+                if stored is not None and stored is not value:
+                    return self.checkpoint_kind(stored)
+            return None
+        if op == "function":
+            return self._wrapper(value.args[0])
+        if op == "param":
+            if _CHECKPOINT_WORD.search(value.args[2]) and value.args[1] in ("any", "keyword", "positional"):
+                return _PARAMETER
+            return None
+        if op == "phi":
+            first, second = self.checkpoint_kind(value.args[1]), self.checkpoint_kind(value.args[2])
+            if first is not None and second is not None:
+                return first
+            for found, other in ((first, value.args[2]), (second, value.args[1])):
+                if (
+                    found is not None
+                    and found is not _PARAMETER
+                    and (
+                        other.op in ("unbound", "absent", "unknown", "name", "mu")
+                        or (other.op == "const" and other.args[1] is None)
+                    )
+                ):
+                    return found
+            return None
+        if op == "partial":
+            return None  # called through, so that its keywords count
+        if op == "or":
+            kinds = [self.checkpoint_kind(part) for part in value.args]
+            return next((kind for kind in kinds if kind is not None), None) if all(kinds) else None
+        return None
+
+    def _wrapper(self, function: FunctionDef) -> CheckpointCallable | None:
+        """A function that hands its first argument, with all further ones, to a checkpoint."""
+        if function in self._wrappers:
+            return self._wrappers[function]
+        self._wrappers[function] = None
+        parameters = function.facts.parameters
+        if (
+            not parameters
+            or parameters[0].kind not in ("any", "positional")
+            or not any(p.kind == "variadic" for p in parameters)
+            or not self._is_likely(function)
+        ):
+            return None
+        saved = self._suspend()
+        trace = self.run(function, None)
+        self._resume(saved)
+        if trace is None or not trace.calls:
+            return None
+        for call in trace.calls:
+            if call.callee.op != "param" or call.callee.args[2] != parameters[0].name:
+                return None
+        if not any(call.checkpoint is not None for call in trace.calls):
+            return None
+        own = tuple(p.name for p in parameters[1:] if p.kind in ("any", "keyword", "positional"))
+        found = CheckpointCallable(function.facts.name, "wrapper", own=(*own, *_TORCH_OWN))
+        self._wrappers[function] = found
+        return found
+
+    def _checkpoint(
+        self,
+        kind: CheckpointCallable,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        own = kind.own or _TORCH_OWN
+        passed: list[tuple[str | None, Value]] = []
+        function: Value | None = None
+        rest = list(arguments)
+        if rest and rest[0].op != "star":
+            function = rest.pop(0)
+        for name, value in keywords:
+            if name in ("function", "run_function", "fn") and function is None:
+                function = value
+            elif name not in own:
+                passed.append((name, value))
+        if function is None:
+            return self._opaque(callee, arguments, keywords)
+        if kind is _PARAMETER and not self._is_special(function) and function.op not in MODULE_OPS:
+            return self._opaque(callee, arguments, keywords)
+        site = self._site(frame, span)
+        self._checkpoints.append(Checkpoint(site, self._next(), kind.kind))
+        self._next()
+        usage = self._usage
+        if kind.sequential:
+            loop = self._next()
+            function = self.iterate(function, loop)
+            rest = rest[1:]
+        elif passed and all(name is None for name, _ in passed):
+            # `**ckpt_kwargs` that couldn't be looked into: for the checkpoint, not for the function.
+            passed = []
+        self._usage = usage
+        result = self.call(function, rest, passed, span, frame)
+        self._checkpoints.pop()
+        return result
+
+
+def _is_divisor(name: str, result: Value) -> bool:
+    """Whether a parameter is what the index is divided by: an interval, not a flag."""
+    return any(
+        part.op == "param" and part.args[2] == name
+        for value in walk(result)
+        if value.op == "op" and value.args[0] == "%"
+        for part in walk(value.args[1][1])
+    )

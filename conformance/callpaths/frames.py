@@ -1,0 +1,75 @@
+"""Frames and closures: one run of one function, with what it has bound."""
+
+from __future__ import annotations
+
+from conformance.callpaths.trace import Capture, Literal, Rebinding
+from conformance.callpaths.values import Value
+from conformance.facts.ir import Function
+from conformance.facts.module import ModuleFacts
+from conformance.project.project import ClassDef
+
+
+class Closure:
+    """A nested function with the frame it was made in; free names are read from there when it runs."""
+
+    __slots__ = ("defaults", "frame", "function", "name")
+
+    def __init__(self, function: Function, frame: Frame, defaults: dict[str, Value]) -> None:
+        self.function = function
+        self.frame = frame
+        self.defaults = defaults
+        self.name = function.name
+
+
+class Frame:
+    """One run of one function, or of a comprehension's scope."""
+
+    __slots__ = (
+        "bindings",
+        "captured",
+        "captures",
+        "condition_mark",
+        "env",
+        "function",
+        "locals",
+        "loops",
+        "module",
+        "nested",
+        "outside",
+        "owner",
+        "parent",
+        "returns",
+        "serial",
+        "usage",
+        "yields",
+    )
+
+    def __init__(
+        self,
+        module: ModuleFacts,
+        function: Function | None,
+        parent: Frame | None,
+        owner: ClassDef | None,
+        serial: int,
+    ) -> None:
+        self.module = module
+        self.function = function
+        self.parent = parent
+        self.owner = owner
+        self.serial = serial
+        self.env: dict[str, Value] = {}
+        self.locals: frozenset[str] = function.locals if function else frozenset()
+        self.captured: frozenset[str] = function.captured if function else frozenset()
+        self.outside: frozenset[str] = function.globals | function.nonlocals if function else frozenset()
+        self.loops: list[int] = []
+        self.bindings: list[Rebinding] = []
+        self.captures: list[Capture] = []
+        self.returns: list[tuple[tuple[Literal, ...], Value]] = []
+        self.yields: list[Value] = []
+        self.condition_mark = 0
+        self.usage = "other"
+        self.nested = parent is not None
+
+
+class TooLarge(Exception):
+    """The entry needs more steps than `_MAX_STEPS`."""

@@ -1,0 +1,79 @@
+"""Free names that a checkpointed function reads, judged once all bindings of their frame are seen."""
+
+from __future__ import annotations
+
+from conformance.callpaths.conditions import consequences, exclusive
+from conformance.callpaths.frames import Frame
+from conformance.callpaths.machine import Machine
+from conformance.callpaths.trace import Capture, LateRead, Rebinding, literals
+from conformance.callpaths.values import Value, walk
+from conformance.facts.ir import Span
+
+
+class LateReads(Machine):
+    """A part of the interpreter."""
+
+    def _finish(self, frame: Frame) -> None:
+        """Judges the names that checkpointed functions read from this frame, now that all its bindings are seen."""
+        if not frame.captures or self._trace is None:
+            return
+        owner = frame
+        while owner.function is None and owner.parent is not None:
+            owner = owner.parent
+        qualname = owner.function.qualname if owner.function is not None else "<module>"
+        by_name: dict[str, list[Rebinding]] = {}
+        for binding in frame.bindings:
+            by_name.setdefault(binding.name, []).append(binding)
+        seen: set[tuple[str, Span, Span]] = set()
+        for capture in frame.captures:
+            key = (capture.name, capture.function.span, capture.checkpoint.site.span)
+            if key in seen:
+                continue
+            for binding in by_name.get(capture.name, ()):
+                if self._follows(capture, binding):
+                    seen.add(key)
+                    self._trace.late.append(LateRead(capture, binding, frame.module.path, qualname))
+                    break
+
+    def _follows(self, capture: Capture, binding: Rebinding) -> bool:
+        """Whether a binding can come between the read and the recompute, with another value."""
+        common = 0
+        for first, second in zip(capture.loops, binding.loops, strict=False):
+            if first != second:
+                break
+            common += 1
+        later = binding.serial > capture.serial
+        if not later and not common:
+            return False
+        shared = frozenset(capture.loops[:common])
+        bound = None if binding.is_target else binding.value
+        if bound is not None and self._same_again(bound, capture.value, shared):
+            return False
+        reached = literals(binding.conditions)
+        ran = literals(capture.conditions)
+        if shared:
+            # The next iteration may decide otherwise on whatever changes with it.
+            reached_next = [(v, h) for v, h in self._widened(reached) if not v.loops & shared]
+            ran_next = [(v, h) for v, h in self._widened(ran) if not v.loops & shared]
+            if not exclusive(self.values, ran_next, reached_next):
+                return True
+            return later and not exclusive(self.values, ran, reached)
+        return not exclusive(self.values, ran, reached)
+
+    def _widened(self, conditions: list[tuple[Value, bool]]) -> list[tuple[Value, bool]]:
+        """The conditions with what their flags imply: that holds in every iteration."""
+        result = list(conditions)
+        for value, holds in conditions:
+            result.extend(consequences(self.values, value, holds))
+        return result
+
+    def _same_again(self, bound: Value, read: Value, shared: frozenset[int]) -> bool:
+        """Whether the binding gives the name what it had, whatever the iteration."""
+        if bound.op == "closure" and read.op == "closure":
+            first, second = bound.args[0], read.args[0]
+            return first.function is second.function and not any(
+                value.loops & shared for value in first.defaults.values()
+            )
+        if bound is read:
+            return not (bound.loops & shared) and not any(part.op in ("unknown", "iteration") for part in walk(bound))
+        return False

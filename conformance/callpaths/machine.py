@@ -1,0 +1,416 @@
+"""State of the interpreter, and what all its parts share: conditions, frames on the stack, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from conformance.callpaths.frames import Frame
+from conformance.callpaths.trace import Capture, Checkpoint, Literal, RawCall, Rebinding, Site, Trace
+from conformance.callpaths.values import Value, Values, truth_of
+from conformance.facts import ir
+from conformance.facts.ir import Expr, Function, Span
+from conformance.facts.module import LIKELY, ModuleFacts
+from conformance.project.profile import CheckpointCallable
+from conformance.project.project import ClassDef, Definition, External, FunctionDef, Project
+
+MODULE_OPS = frozenset({"attr", "elem", "item", "param", "mu", "pick", "out"})
+NO_SPAN = Span(0, 0, 0, 0)
+
+
+class Machine:
+    """State and shared steps. The parts that inherit from it make up the `Interpreter`."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.values = Values()
+        self._serial = 0
+        self._steps = 0
+        self._conditions: list[Literal] = []
+        self._known: dict[Value, list[bool]] = {}
+        self._heap: dict[tuple[Value, str], Value] = {}
+        self._checkpoints: list[Checkpoint] = []
+        self._stack: list[tuple[Frame, Span, tuple[str, str]]] = []
+        self._usage = "other"
+        self._dead = 0
+        self._starred = False
+        self._quiet = False
+        """True while a name is read for a tensor's shape or type only: those outlive most re-bindings."""
+        self._watched: list[Any] | None = None
+        """The symbol whose reads are looked for, and whether one was seen."""
+        self._reads: dict[tuple[Any, ...], bool] = {}
+        self._building = 0
+        """Greater than 0 while an `__init__` is run for its attributes: every call inside the class is expanded."""
+        self._trace: Trace | None = None
+        self._flags: dict[Value, list[tuple[Value, tuple[Literal, ...]]]] = {}
+        """For each loop-carried flag: what it is set to, and under which conditions."""
+        self._tables: dict[ClassDef, dict[str, Value]] = {}
+        self._extra: dict[tuple[ClassDef, str], Value | None] = {}
+        self._contents_cache: dict[Value, tuple[Value, ...]] = {}
+        self._namespaces: dict[tuple[Value, str], Value] = {}
+        """What `__init__` stores on a bare module that serves as a namespace."""
+        self._gates: dict[FunctionDef, str | None] = {}
+        self._wrappers: dict[FunctionDef, CheckpointCallable | None] = {}
+        self._likely: dict[FunctionDef, bool] = {}
+        self._globals: dict[tuple[str, str], Value] = {}
+        self._module_frames: dict[str, Frame] = {}
+        self._contents: list[list[Value]] = []
+        """For each container class whose `__init__` is being run: what it is filled with."""
+        profile = project.profile
+        self._callables = {c.name: c for c in profile.checkpoints if not c.attribute}
+        self._attributes = {c.name: c for c in profile.checkpoints if c.attribute}
+        self._containers = frozenset(profile.containers)
+        self._mappings = frozenset(profile.mappings)
+        self._grad_off = frozenset(profile.grad_contexts)
+        self._grad_on = tuple(
+            self.values.make("call", self.values.make("ref", name), (), ()) for name in profile.grad_tests
+        )
+
+    def _suspend(self) -> tuple[Any, ...]:
+        saved = (
+            self._conditions,
+            self._known,
+            self._heap,
+            self._checkpoints,
+            self._stack,
+            self._usage,
+            self._dead,
+            self._trace,
+            self._steps,
+            self._building,
+        )
+        self._conditions, self._known, self._heap, self._checkpoints, self._stack = [], {}, {}, [], []
+        self._usage, self._dead, self._steps, self._building = "other", 0, 0, 0
+        return saved
+
+    def _resume(self, saved: tuple[Any, ...]) -> None:
+        (
+            self._conditions,
+            self._known,
+            self._heap,
+            self._checkpoints,
+            self._stack,
+            self._usage,
+            self._dead,
+            self._trace,
+            self._steps,
+            self._building,
+        ) = saved
+
+    def _enter_parameters(self, frame: Frame, summary: Function, owner: ClassDef | None, function: FunctionDef) -> None:
+        values = self.values
+        key = (function.module.path, summary.qualname)
+        first = True
+        for parameter in summary.parameters:
+            if first and owner is not None and parameter.kind in ("any", "positional"):
+                frame.env[parameter.name] = values.make("self", owner, parameter.name)
+            else:
+                frame.env[parameter.name] = values.make("param", key, parameter.kind, parameter.name)
+            first = False
+
+    def _next(self) -> int:
+        self._serial += 1
+        return self._serial
+
+    def _push(self, value: Value, holds: bool, branch: int) -> None:
+        while value.op == "not":
+            value, holds = value.args[0], not holds
+        self._conditions.append(Literal(value, holds, branch))
+        self._known.setdefault(value, []).append(holds)
+        if (value.op == "and" and holds) or (value.op == "or" and not holds):
+            for part in value.args:
+                self._push(part, holds, branch)
+
+    def _truncate(self, mark: int) -> None:
+        while len(self._conditions) > mark:
+            literal = self._conditions.pop()
+            self._known[literal.value].pop()
+
+    def _truth(self, value: Value) -> bool | None:
+        """Truth of a test here: a constant, or a test that an enclosing branch has made."""
+        known = truth_of(value)
+        if known is not None:
+            return known
+        holds = True
+        while value.op == "not":
+            value, holds = value.args[0], not holds
+        stack = self._known.get(value)
+        if stack:
+            return stack[-1] is holds
+        if value.op in ("and", "or"):
+            parts = [self._truth(part) for part in value.args]
+            decisive = value.op == "or"
+            if decisive in parts:
+                return decisive is holds
+            if None not in parts:
+                return (not decisive) is holds
+        return None
+
+    def _extend(self, extra: Iterable[Literal]) -> None:
+        for literal in extra:
+            self._conditions.append(literal)
+            self._known.setdefault(literal.value, []).append(literal.holds)
+
+    def _note_binding(self, name: str, value: Value | None, frame: Frame, line: int, is_target: bool) -> None:
+        if self._dead:
+            return
+        frame.bindings.append(
+            Rebinding(name, value, self._next(), tuple(self._conditions), tuple(frame.loops), is_target, line)
+        )
+
+    def _note_capture(self, name: str, value: Value, owner: Frame, child: Frame) -> None:
+        """A free name is read; under a checkpoint it will be read again during backward."""
+        if not self._checkpoints or self._dead or self._quiet:
+            return
+        checkpoint = self._checkpoints[-1]
+        for outer in self._checkpoints:
+            if owner.serial < outer.start:
+                checkpoint = outer
+                break
+        else:
+            return
+        function = child.function
+        if function is None:
+            return
+        owner.captures.append(
+            Capture(
+                name,
+                value,
+                self._next(),
+                tuple(self._conditions),
+                tuple(owner.loops),
+                function,
+                checkpoint,
+                self._site(child, function.span),
+            )
+        )
+
+    def _module_frame(self, module: ModuleFacts) -> Frame:
+        found = self._module_frames.get(module.path)
+        if found is None:
+            found = self._module_frames[module.path] = Frame(module, None, None, None, 0)
+        return found
+
+    def _is_likely(self, function: FunctionDef) -> bool:
+        found = self._likely.get(function)
+        if found is None:
+            found = LIKELY.search(self.project.source_of(function)) is not None
+            self._likely[function] = found
+        return found
+
+    def _opaque(self, callee: Value, arguments: list[Value], keywords: list[tuple[str | None, Value]]) -> Value:
+        return self.values.make("call", callee, tuple(arguments), tuple(keywords))
+
+    def _dict(self, pairs: dict[Value, Value]) -> Value:
+        return self.values.make("dict", tuple(pairs.items()))
+
+    def _sequence(self, value: Value) -> list[Value] | None:
+        """The items of a tuple or list of known length."""
+        if value.op in ("tuple", "list"):
+            result: list[Value] = []
+            for item in value.args:
+                if item.op == "star":
+                    inside = self._sequence(item.args[0])
+                    if inside is None:
+                        return None
+                    result.extend(inside)
+                else:
+                    result.append(item)
+            return result
+        if value.op in ("mu", "out") and value.args[2].op in ("tuple", "mu", "phi"):
+            # State that a loop carries keeps its length.
+            length = self._length(value.args[2])
+            if length is not None:
+                return [self.values.make("item", value, self.values.const(i)) for i in range(length)]
+        if value.op == "phi":
+            first, second = self._sequence(value.args[1]), self._sequence(value.args[2])
+            if first is not None and second is not None and len(first) == len(second):
+                return [self.values.phi(value.args[0], a, b) for a, b in zip(first, second, strict=True)]
+        return None
+
+    def _length(self, value: Value) -> int | None:
+        items = self._sequence(value)
+        return None if items is None else len(items)
+
+    def _pick(self, loop: int, parts: list[Value]) -> Value:
+        parts = list(dict.fromkeys(parts))
+        if not parts:
+            return self.values.make("unknown", "nothing to iterate", loop)
+        if len(parts) == 1:
+            return parts[0]
+        return self.values.make("pick", loop, tuple(parts))
+
+    def _site(self, frame: Frame, span: Span) -> Site:
+        owner: Frame | None = frame
+        while owner is not None and owner.function is None:
+            owner = owner.parent
+        qualname = owner.function.qualname if owner is not None and owner.function is not None else "<module>"
+        class_name = frame.owner.facts.qualname if frame.owner is not None else ""
+        return Site(frame.module.path, qualname, class_name, span)
+
+    def _note_call(
+        self,
+        callee: Value,
+        method: str,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+        direct: FunctionDef | None = None,
+    ) -> None:
+        if self._trace is None or span is NO_SPAN:
+            return
+        site = self._site(frame, span)
+        outer = site
+        if len(self._stack) > 1:
+            first_frame, first_span, _ = self._stack[1]
+            outer = self._site(first_frame, first_span)
+        loops: list[int] = []
+        for entry_frame, _, _ in self._stack[1:]:
+            loops.extend(entry_frame.loops)
+        loops.extend(frame.loops)
+        checkpoint = self._checkpoints[-1] if self._checkpoints else None
+        scoped = checkpoint is None and any(
+            self.checkpoint_kind(value) is not None
+            for value in (*arguments, *(v for _, v in keywords))
+            if value.op != "param"
+        )
+        self._trace.calls.append(
+            RawCall(
+                callee,
+                method,
+                tuple(arguments),
+                tuple(keywords),
+                tuple(self._conditions),
+                checkpoint,
+                scoped,
+                site,
+                outer,
+                tuple(dict.fromkeys(loops)),
+                self._usage,
+                self._dead > 0,
+                frame.nested,
+                self._starred,
+                direct,
+            )
+        )
+
+    # What the parts give each other
+
+    def _call_expression(self, expression: ir.Call, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def _assign(self, target: Expr, value: Value, frame: Frame, line: int, is_target: bool = False) -> None:
+        raise NotImplementedError
+
+    def _bind(self, name: str, value: Value, frame: Frame, line: int, is_target: bool = False) -> None:
+        raise NotImplementedError
+
+    def _block(self, block: ir.Block, frame: Frame) -> bool:
+        raise NotImplementedError
+
+    def _checkpoint(
+        self,
+        kind: CheckpointCallable,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        raise NotImplementedError
+
+    def _closure(self, function: Function, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def _definition(self, definition: Definition) -> Value:
+        raise NotImplementedError
+
+    def _dict_set(self, base: Value, key: Value, value: Value) -> Value:
+        raise NotImplementedError
+
+    def _expand_function(
+        self,
+        function: FunctionDef,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        raise NotImplementedError
+
+    def _finish(self, frame: Frame) -> None:
+        raise NotImplementedError
+
+    def _gate(
+        self,
+        function: FunctionDef,
+        flag: str,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        raise NotImplementedError
+
+    def _is_special(self, value: Value) -> bool:
+        raise NotImplementedError
+
+    def _iterable(self, expression: Expr, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def _replace(self, expression: Expr, value: Value, frame: Frame, line: int) -> None:
+        raise NotImplementedError
+
+    def attribute(self, base: Value, name: str, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def attribute_value(self, cls: ClassDef, name: str) -> Value | None:
+        raise NotImplementedError
+
+    def call(
+        self,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        raise NotImplementedError
+
+    def checkpoint_kind(self, value: Value) -> CheckpointCallable | None:
+        raise NotImplementedError
+
+    def classes_of(self, value: Value) -> tuple[ClassDef | External, ...]:
+        raise NotImplementedError
+
+    def elements_of(self, value: Value) -> tuple[ClassDef | External, ...]:
+        raise NotImplementedError
+
+    def eval(self, expression: Expr, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def gate_flag(self, function: FunctionDef) -> str | None:
+        raise NotImplementedError
+
+    def item(self, base: Value, index: Value) -> Value:
+        raise NotImplementedError
+
+    def iterate(self, value: Value, loop: int) -> Value:
+        raise NotImplementedError
+
+    def run(self, function: FunctionDef, owner: ClassDef | None) -> Trace | None:
+        raise NotImplementedError
+
+
+def as_value(values: Values, literal: Literal) -> Value:
+    return literal.value if literal.holds else values.negate(literal.value)
+
+
+def decorator_name(decorator: Expr) -> str:
+    if isinstance(decorator, ir.Call):
+        decorator = decorator.function
+    if isinstance(decorator, ir.Attr):
+        return decorator.name
+    return decorator.id if isinstance(decorator, ir.Name) else ""

@@ -1,0 +1,237 @@
+"""Objects behind values: what `__init__` stores in an attribute, what a container holds, of which classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from conformance.callpaths.frames import Frame, TooLarge
+from conformance.callpaths.machine import NO_SPAN, Machine
+from conformance.callpaths.values import Value
+from conformance.project.project import ClassDef, External, FunctionDef
+
+_MAX_LINKS = 16
+"""Longest chain from a value to the object that it is."""
+
+
+class Objects(Machine):
+    """A part of the interpreter."""
+
+    def attribute_value(self, cls: ClassDef, name: str) -> Value | None:
+        """What `__init__`, or another method if it doesn't, stores in `self.name`."""
+        table = self._table(cls)
+        found = table.get(name)
+        if found is not None:
+            return found
+        key = (cls, name)
+        if key not in self._extra:
+            self._extra[key] = None
+            self._extra[key] = self._stored_elsewhere(cls, name)
+        return self._extra[key]
+
+    def _table(self, cls: ClassDef) -> dict[str, Value]:
+        found = self._tables.get(cls)
+        if found is None:
+            self._tables[cls] = {}  # while it leads back to itself
+            init = self.project.method(cls, "__init__")
+            found = self._run_for_attributes(cls, init) if init is not None else {}
+            self._tables[cls] = found
+        return found
+
+    def _run_for_attributes(self, cls: ClassDef, function: FunctionDef) -> dict[str, Value]:
+        summary = self.project.summary(function)
+        if summary is None:
+            return {}
+        saved = self._suspend()
+        self._trace = None
+        self._building = 1
+        instance = self.values.make("self", cls, summary.parameters[0].name if summary.parameters else "self")
+        frame = Frame(function.module, summary, None, function.owner, self._next())
+        self._enter_parameters(frame, summary, cls, function)
+        self._stack.append((frame, summary.span, (function.module.path, summary.qualname)))
+        try:
+            self._block(summary.body, frame)
+        except (TooLarge, RecursionError):
+            pass
+        result = {}
+        for (base, name), value in self._heap.items():
+            if base is instance:
+                result[name] = value
+            elif base.op == "inst":
+                self._namespaces[(base, name)] = value
+        self._resume(saved)
+        return result
+
+    def _stored_elsewhere(self, cls: ClassDef, name: str) -> Value | None:
+        pattern = re.compile(rf"\bself\.{re.escape(name)}\s*(?::[^=\n]+)?=(?!=)")
+        found: list[Value] = []
+        for base in self.project.mro(cls):
+            if not isinstance(base, ClassDef):
+                continue
+            for method in base.facts.methods.values():
+                if method.name == "__init__":
+                    continue
+                function = self.project.function_def(base.module, method, base)
+                if pattern.search(self.project.source_of(function)):
+                    value = self._run_for_attributes(cls, function).get(name)
+                    if value is not None:
+                        found.append(value)
+        return self._pick(0, found) if found else None
+
+    def classes_of(self, value: Value) -> tuple[ClassDef | External, ...]:
+        """The classes that a module value can be an instance of; none when that isn't known."""
+        return tuple(dict.fromkeys(c for c in map(_class_of, self.objects_of(value)) if c is not None))
+
+    def elements_of(self, value: Value) -> tuple[ClassDef | External, ...]:
+        """The classes of a container's elements; none when they aren't known, or it is no container."""
+        return tuple(dict.fromkeys(c for c in map(_class_of, self.contents_of(value)) if c is not None))
+
+    def objects_of(self, value: Value, depth: int = 0) -> tuple[Value, ...]:
+        """The objects, as the calls that made them, that a value can be."""
+        if depth > _MAX_LINKS:
+            return ()
+        op = value.op
+        if op in ("inst", "self", "grown", "many", "list", "tuple", "dict"):
+            return (value,)
+        if op == "elem":
+            return self.contents_of(value.args[1], depth + 1)
+        if op == "item":
+            base, index = value.args
+            if index.op == "slice":
+                return self.objects_of(base, depth + 1)
+            return self.contents_of(base, depth + 1)
+        if op == "attr":
+            return _flat(
+                self._member_objects(owner, value.args[1], depth + 1)
+                for owner in self.objects_of(value.args[0], depth + 1)
+            )
+        if op == "phi":
+            return _flat(self.objects_of(part, depth + 1) for part in value.args[1:])
+        if op == "pick":
+            return _flat(self.objects_of(part, depth + 1) for part in value.args[1])
+        if op in ("mu", "out"):
+            return self.objects_of(value.args[2], depth + 1)
+        if op == "or":
+            return _flat(self.objects_of(part, depth + 1) for part in value.args)
+        if op == "op" and value.args[0] in ("+", "*", "dict-of"):
+            return (value,)
+        return ()
+
+    def _member_objects(self, owner: Value, name: str, depth: int) -> tuple[Value, ...]:
+        """The objects that an attribute of an object can be."""
+        if owner.op == "inst":
+            stored = self._namespaces.get((owner, name))
+            if stored is not None:
+                return self.objects_of(stored, depth + 1)
+        cls = _class_of(owner)
+        if isinstance(cls, ClassDef):
+            stored = self.attribute_value(cls, name)
+            if stored is not None:
+                return self.objects_of(stored, depth + 1)
+        return ()
+
+    def contents_of(self, value: Value, depth: int = 0) -> tuple[Value, ...]:
+        """The objects that a container's elements can be."""
+        found = self._contents_cache.get(value)
+        if found is None:
+            self._contents_cache[value] = ()  # while it leads back to itself
+            found = self._find_contents(value, depth) if depth <= _MAX_LINKS else ()
+            self._contents_cache[value] = found
+        return found
+
+    def _find_contents(self, value: Value, depth: int) -> tuple[Value, ...]:
+        op = value.op
+        if op in ("tuple", "list", "many"):
+            return _flat(
+                self.contents_of(item.args[0], depth + 1) if item.op == "star" else self.objects_of(item, depth + 1)
+                for item in value.args
+            )
+        if op == "grown":
+            return _flat(
+                (self.contents_of(value.args[0], depth + 1), *(self.objects_of(i, depth + 1) for i in value.args[1]))
+            )
+        if op == "inst":
+            return self._contained(value, depth)
+        if op == "dict":
+            return _flat(self.objects_of(pair[1], depth + 1) for pair in value.args[0])
+        if op == "merged":
+            parts = (self.objects_of(pair[1], depth + 1) for pair in value.args[1])
+            return _flat((self.contents_of(value.args[0], depth + 1), *parts))
+        if op == "op":
+            if value.args[0] in ("+", "*"):
+                return _flat(self.contents_of(part, depth + 1) for part in value.args[1])
+            if value.args[0] == "dict-of":
+                return self.objects_of(value.args[1][1], depth + 1)
+            return ()
+        if op in ("enumerate", "items"):
+            return self.contents_of(value.args[0], depth + 1)
+        return _flat(
+            self.contents_of(found, depth + 1) for found in self.objects_of(value, depth + 1) if found is not value
+        )
+
+    def _contained(self, value: Value, depth: int) -> tuple[Value, ...]:
+        called, arguments, keywords = value.args[:3]
+        profile = self.project.profile
+        if called.op == "ref":
+            name = called.args[0]
+            if name.rsplit(".", 1)[-1] == "Sequential":
+                return _flat(
+                    self.contents_of(a.args[0], depth + 1) if a.op == "star" else self.objects_of(a, depth + 1)
+                    for a in arguments
+                )
+            if (name in self._containers or name in self._mappings) and (arguments or keywords):
+                return self.contents_of((*arguments, *(v for _, v in keywords))[0], depth + 1)
+        elif called.op == "class":
+            cls: ClassDef = called.args[0]
+            if self.project.inherits(cls, profile.containers) or self.project.inherits(cls, profile.mappings):
+                init = self.project.method(cls, "__init__")
+                if init is None:
+                    return self.contents_of(arguments[0], depth + 1) if arguments else ()
+                return self._filled(cls, init, arguments, keywords, depth)
+        return ()
+
+    def _filled(
+        self,
+        cls: ClassDef,
+        init: FunctionDef,
+        arguments: tuple[Value, ...],
+        keywords: tuple[tuple[str | None, Value], ...],
+        depth: int,
+    ) -> tuple[Value, ...]:
+        """Elements of a container class of the tree: what its `__init__` hands to the base or appends."""
+        saved = self._suspend()
+        self._trace = None
+        self._building = 1
+        contents: list[Value] = []
+        self._contents.append(contents)
+        try:
+            instance = self.values.make("self", cls, "self")
+            self._expand_function(
+                init, [instance, *arguments], list(keywords), NO_SPAN, self._module_frame(init.module)
+            )
+        except (TooLarge, RecursionError):
+            pass
+        finally:
+            self._contents.pop()
+            self._resume(saved)
+        found = _flat(self.contents_of(content, depth + 1) for content in contents)
+        if not found and arguments:
+            found = self.contents_of(arguments[0], depth + 1)
+        return found
+
+
+def _flat(parts: Iterable[tuple[Value, ...]]) -> tuple[Value, ...]:
+    return tuple(dict.fromkeys(item for part in parts for item in part))
+
+
+def _class_of(value: Value) -> ClassDef | External | None:
+    """The class of an object."""
+    if value.op == "self":
+        return value.args[0]  # type: ignore[no-any-return]
+    if value.op == "inst":
+        called = value.args[0]
+        if called.op == "class":
+            return called.args[0]  # type: ignore[no-any-return]
+        if called.op == "ref":
+            return External(called.args[0])
+    return None

@@ -1,0 +1,462 @@
+"""Statements and assignment: branches are joined, a loop's body runs once with its changing names as symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from conformance.callpaths.frames import Closure, Frame, TooLarge
+from conformance.callpaths.machine import Machine, as_value
+from conformance.callpaths.trace import Literal, LoopSeen
+from conformance.callpaths.values import Value, truth_of
+from conformance.facts import ir
+from conformance.facts.ir import Expr, Function
+
+_MAX_STEPS = 400_000
+"""Most statements that one entry may run, expanded calls included."""
+
+
+class Statements(Machine):
+    """A part of the interpreter."""
+
+    def _block(self, block: ir.Block, frame: Frame) -> bool:
+        """Runs statements; False when control never reaches the end."""
+        for statement in block:
+            self._steps += 1
+            if self._steps > _MAX_STEPS:
+                raise TooLarge
+            if not _RUN[type(statement)](self, statement, frame):
+                return False
+        return True
+
+    def _assign_statement(self, statement: ir.Assign, frame: Frame) -> bool:
+        self._usage = _usage_of(statement.targets[0]) if len(statement.targets) == 1 else "other"
+        value = self.eval(statement.value, frame)
+        for target in statement.targets:
+            self._assign(target, value, frame, statement.line)
+        return True
+
+    def _evaluate_statement(self, statement: ir.Evaluate, frame: Frame) -> bool:
+        self._usage = "dropped"
+        self.eval(statement.value, frame)
+        return True
+
+    def _if_statement(self, statement: ir.If, frame: Frame) -> bool:
+        self._usage = "other"
+        test = self.eval(statement.test, frame)
+        known = self._truth(test)
+        if known is not None:
+            live, dead = (statement.body, statement.orelse) if known else (statement.orelse, statement.body)
+            if dead and frame.nested and not self._building:
+                self._run_dead(dead, frame, test, not known)
+            return self._block(live, frame)
+        branch = self._next()
+        mark = len(self._conditions)
+        env, heap = frame.env, self._heap
+        frame.env, self._heap = dict(env), dict(heap)
+        self._push(test, True, branch)
+        alive_body = self._block(statement.body, frame)
+        extra_body = self._conditions[mark:]
+        env_body, heap_body = frame.env, self._heap
+        self._truncate(mark)
+        frame.env, self._heap = env, heap
+        self._push(test, False, branch)
+        alive_else = self._block(statement.orelse, frame)
+        extra_else = self._conditions[mark:]
+        self._truncate(mark)
+        if not alive_body and not alive_else:
+            return False
+        if not alive_body:
+            self._extend(extra_else)
+            return True
+        if not alive_else:
+            frame.env, self._heap = env_body, heap_body
+            self._extend(extra_body)
+            return True
+        frame.env = self._join(test, env_body, frame.env)
+        self._heap = self._join(test, heap_body, self._heap)
+        if (_has_more(extra_body, branch) and _leaves(statement.body)) or (
+            _has_more(extra_else, branch) and _leaves(statement.orelse)
+        ):
+            # Some of a side left early: what is left is either side with what it has survived.
+            first = self.values.all_of(as_value(self.values, c) for c in extra_body)
+            second = self.values.all_of(as_value(self.values, c) for c in extra_else)
+            self._push(self.values.any_of((first, second)), True, self._next())
+        return True
+
+    def _run_dead(self, block: ir.Block, frame: Frame, test: Value, holds: bool) -> None:
+        """Runs a branch that the present arguments exclude, only to see the calls in it."""
+        env, heap, returns = frame.env, self._heap, len(frame.returns)
+        frame.env, self._heap = dict(env), dict(heap)
+        mark = len(self._conditions)
+        self._dead += 1
+        self._block(block, frame)
+        self._dead -= 1
+        self._truncate(mark)
+        frame.env, self._heap = env, heap
+        del frame.returns[returns:]
+
+    def _join(self, test: Value, first: dict[Any, Value], second: dict[Any, Value]) -> dict[Any, Value]:
+        result = dict(second)
+        for key, value in first.items():
+            other = second.get(key)
+            if other is None:
+                result[key] = self.values.phi(test, value, self.values.make("unbound", key))
+            elif other is not value:
+                result[key] = self.values.phi(test, value, other)
+        for key, value in second.items():
+            if key not in first:
+                result[key] = self.values.phi(test, self.values.make("unbound", key), value)
+        return result
+
+    def _for_statement(self, statement: ir.For, frame: Frame) -> bool:
+        self._usage = "iterated"
+        iterable = self._iterable(statement.iterable, frame)
+        loop = self._next()
+        if self._trace is not None:
+            self._trace.loops.append(LoopSeen(loop, self._site(frame, statement.span), iterable))
+        before = self._enter_loop(statement.changed, loop, frame)
+        frame.loops.append(loop)
+        mark = len(self._conditions)
+        self._assign(statement.target, self.iterate(iterable, loop), frame, statement.span.line, is_target=True)
+        self._block(statement.body, frame)
+        self._truncate(mark)
+        frame.loops.pop()
+        self._leave_loop(statement.changed, loop, before, frame)
+        return self._block(statement.orelse, frame) if statement.orelse else True
+
+    def _while_statement(self, statement: ir.While, frame: Frame) -> bool:
+        loop = self._next()
+        before = self._enter_loop(statement.changed, loop, frame)
+        frame.loops.append(loop)
+        mark = len(self._conditions)
+        self._usage = "other"
+        test = self.eval(statement.test, frame)
+        if self._truth(test) is None:
+            self._push(test, True, self._next())
+        self._block(statement.body, frame)
+        self._truncate(mark)
+        frame.loops.pop()
+        self._leave_loop(statement.changed, loop, before, frame)
+        return self._block(statement.orelse, frame) if statement.orelse else True
+
+    def _enter_loop(
+        self, changed: frozenset[str], loop: int, frame: Frame
+    ) -> tuple[dict[str, Value], dict[Any, Value]]:
+        env, heap = frame.env, self._heap
+        frame.env, self._heap = dict(env), dict(heap)
+        for name in changed:
+            head, _, attribute = name.partition(".")
+            if attribute:
+                base = frame.env.get(head)
+                if base is not None:
+                    old = heap.get((base, attribute), self.values.make("attr", base, attribute))
+                    self._heap[(base, attribute)] = self._mu(loop, name, old)
+            elif head in env:
+                frame.env[head] = self._mu(loop, head, env[head])
+        return env, heap
+
+    def _mu(self, loop: int, name: str, before: Value) -> Value:
+        if before.op in ("grown", "inst") or (before.op == "many"):
+            return before  # a container that is filled in the loop stays itself
+        if before.op == "list":
+            return self.values.make("grown", before, ())
+        carried = self.values.make("mu", loop, name, before)
+        if truth_of(before) is False or before in self.values.implied:
+            self._flags[carried] = []
+        return carried
+
+    def _leave_loop(
+        self, changed: frozenset[str], loop: int, before: tuple[dict[str, Value], dict[Any, Value]], frame: Frame
+    ) -> None:
+        env, heap = dict(before[0]), dict(before[1])
+        for name in changed:
+            head, _, attribute = name.partition(".")
+            if attribute:
+                base = frame.env.get(head)
+                if base is None:
+                    continue
+                key = (base, attribute)
+                after = self._heap.get(key)
+                if after is not None:
+                    heap[key] = self._out(loop, name, heap.get(key), after)
+            else:
+                after = frame.env.get(head)
+                if after is not None:
+                    env[head] = self._out(loop, head, env.get(head), after)
+        frame.env, self._heap = env, heap
+        if self._flags:
+            self._settle_flags(loop, env)
+
+    def _out(self, loop: int, name: str, before: Value | None, after: Value) -> Value:
+        if before is after:
+            return after
+        if after.op in ("grown", "inst", "dict", "closure"):
+            return after
+        if loop not in after.loops and before is None:
+            return after
+        return self.values.make("out", loop, name, before if before is not None else self.values.absent)
+
+    def _try_statement(self, statement: ir.Try, frame: Frame) -> bool:
+        env, heap = frame.env, self._heap
+        frame.env, self._heap = dict(env), dict(heap)
+        mark = len(self._conditions)
+        failed = self.values.make("raises", self._next())
+        branch = self._next()
+        alive = self._block(statement.body, frame)
+        if alive and statement.orelse:
+            alive = self._block(statement.orelse, frame)
+        env_body, heap_body = frame.env, self._heap
+        extra = self._conditions[mark:]
+        self._truncate(mark)
+        result_env, result_heap, any_alive = env_body, heap_body, alive
+        for handler in statement.handlers:
+            # The body may have stopped anywhere: either state reaches the handler.
+            frame.env = self._join(failed, env, env_body)
+            self._heap = self._join(failed, heap, heap_body)
+            self._push(failed, True, branch)
+            handler_alive = self._block(handler, frame)
+            self._truncate(mark)
+            if handler_alive:
+                if any_alive:
+                    result_env = self._join(failed, frame.env, result_env)
+                    result_heap = self._join(failed, self._heap, result_heap)
+                else:
+                    result_env, result_heap, any_alive = frame.env, self._heap, True
+                    extra = []
+        frame.env, self._heap = result_env, result_heap
+        if any_alive and alive and not statement.handlers:
+            self._extend(extra)
+        if statement.final and not self._block(statement.final, frame):
+            return False
+        return any_alive
+
+    def _with_statement(self, statement: ir.With, frame: Frame) -> bool:
+        mark = len(self._conditions)
+        no_grad = False
+        for context, target in statement.items:
+            self._usage = "other"
+            value = self.eval(context, frame)
+            if target is not None:
+                self._assign(
+                    target, self.values.make("item", value, self.values.const("entered")), frame, statement.line
+                )
+            called = value.args[0] if value.op in ("call", "inst") else value
+            if called.op == "ref" and called.args[0] in self._grad_off:
+                no_grad = True
+        if no_grad:
+            for grad in self._grad_on:
+                self._push(grad, False, self._next())
+        inner = len(self._conditions)
+        alive = self._block(statement.body, frame)
+        extra = self._conditions[inner:]
+        if no_grad:
+            self._truncate(mark)
+            self._extend(extra)
+        return alive
+
+    def _return_statement(self, statement: ir.Return, frame: Frame) -> bool:
+        self._usage = frame.usage
+        value = self.values.none if statement.value is None else self.eval(statement.value, frame)
+        conditions = tuple(self._conditions[frame.condition_mark :])
+        if frame.loops:
+            # Which iteration returns isn't known.
+            conditions = (*conditions, Literal(self.values.make("iteration", self._next()), True, self._next()))
+        frame.returns.append((conditions, value))
+        return False
+
+    def _raise_statement(self, statement: ir.Raise, frame: Frame) -> bool:
+        return False
+
+    def _jump_statement(self, statement: ir.Jump, frame: Frame) -> bool:
+        return False
+
+    def _define_statement(self, statement: ir.Define, frame: Frame) -> bool:
+        # A decorated nested function is taken for the function: the decorators that models use run its body.
+        self._bind(statement.function.name, self._closure(statement.function, frame), frame, statement.line)
+        return True
+
+    def _closure(self, function: Function, frame: Frame) -> Value:
+        defaults = {}
+        for parameter in function.parameters:
+            if parameter.default is not None:
+                self._usage = "other"
+                defaults[parameter.name] = self.eval(parameter.default, frame)
+        return self.values.make("closure", Closure(function, frame, defaults))
+
+    def _delete_statement(self, statement: ir.Delete, frame: Frame) -> bool:
+        for name in statement.names:
+            frame.env.pop(name, None)
+            if name in frame.captured:
+                self._note_binding(name, None, frame, statement.line, False)
+        return True
+
+    def _assert_statement(self, statement: ir.Assert, frame: Frame) -> bool:
+        self._usage = "other"
+        test = self.eval(statement.test, frame)
+        if self._truth(test) is None:
+            self._push(test, True, self._next())
+        return True
+
+    def _import_statement(self, statement: ir.Import, frame: Frame) -> bool:
+        for name, imported in statement.bindings:
+            if name != "*":
+                value = self._definition(self.project.imported(imported, frame.module.path))
+                self._bind(name, value, frame, statement.line)
+        return True
+
+    def _assign(self, target: Expr, value: Value, frame: Frame, line: int, is_target: bool = False) -> None:
+        if isinstance(target, ir.Name):
+            self._bind(target.id, value, frame, line, is_target)
+        elif isinstance(target, ir.Display):
+            for item, part in zip(target.items, self._unpack(value, target.items), strict=True):
+                self._assign(item, part, frame, line, is_target)
+        elif isinstance(target, ir.Attr):
+            self._heap[(self.eval(target.base, frame), target.name)] = value
+        elif isinstance(target, ir.Item):
+            self._store_item(target, value, frame, line)
+        elif isinstance(target, ir.Star):
+            self._assign(target.value, value, frame, line, is_target)
+
+    def _bind(self, name: str, value: Value, frame: Frame, line: int, is_target: bool = False) -> None:
+        if name in frame.outside:
+            self._bind_outside(name, value, frame, line)
+            return
+        if self._flags and frame.loops:
+            self._note_flag(name, value, frame)
+        frame.env[name] = value
+        if name in frame.captured:
+            self._note_binding(name, value, frame, line, is_target)
+
+    def _note_flag(self, name: str, value: Value, frame: Frame) -> None:
+        for loop in frame.loops:
+            for carried, sets in self._flags.items():
+                if carried.args[0] == loop and carried.args[1] == name:
+                    sets.append((value, tuple(self._conditions)))
+
+    def _settle_flags(self, loop: int, after: dict[str, Value]) -> None:
+        """What a flag that only a condition sets says of that condition: `routing_now` implies `use_routing`."""
+        for carried in [flag for flag in self._flags if flag.args[0] == loop]:
+            common: set[tuple[Value, bool]] | None = None
+            before = carried.args[2]
+            if before in self.values.implied:
+                common = set(self.values.implied[before])
+            for value, conditions in self._flags.pop(carried):
+                if value is carried or truth_of(value) is False:
+                    continue
+                known = {(c.value, c.holds) for c in conditions if loop not in c.value.loops}
+                if truth_of(value) is None and value.op == "and":
+                    known |= {(part, True) for part in value.args if loop not in part.loops}
+                common = known if common is None else common & known
+            if common:
+                self.values.implied[carried] = tuple(common)
+                out = after.get(carried.args[1])
+                if out is not None and out.op == "out" and out.args[0] == loop:
+                    self.values.implied[out] = tuple(common)
+
+    def _bind_outside(self, name: str, value: Value, frame: Frame, line: int) -> None:
+        """`nonlocal`: the assignment belongs to an enclosing frame, under the conditions of this one."""
+        if frame.function is not None and name in frame.function.globals:
+            return
+        outer = frame.parent
+        while outer is not None:
+            if name in outer.env or name in outer.locals:
+                relative = self._conditions[frame.condition_mark :]
+                if relative and name in outer.env:
+                    test = self.values.all_of(as_value(self.values, c) for c in relative)
+                    value = self.values.phi(test, value, outer.env[name])
+                outer.env[name] = value
+                self._note_binding(name, value, outer, line, False)
+                return
+            outer = outer.parent
+
+    def _unpack(self, value: Value, targets: tuple[Expr, ...]) -> list[Value]:
+        count = len(targets)
+        starred = next((i for i, t in enumerate(targets) if type(t) is ir.Star), None)
+        items = self._sequence(value)
+        if items is not None:
+            if starred is None and len(items) == count:
+                return items
+            if starred is not None and len(items) >= count - 1:
+                after = count - starred - 1
+                middle = self.values.make("list", *items[starred : len(items) - after])
+                return [*items[:starred], middle, *(items[len(items) - after :] if after else ())]
+        if value.op == "phi":
+            test, body, orelse = value.args
+            first, second = self._unpack(body, targets), self._unpack(orelse, targets)
+            return [self.values.phi(test, a, b) for a, b in zip(first, second, strict=True)]
+        if value.op == "pick":
+            parts = [self._unpack(alternative, targets) for alternative in value.args[1]]
+            return [self.values.make("pick", value.args[0], alternatives) for alternatives in zip(*parts, strict=True)]
+        return [self.item(value, self.values.const(index)) for index in range(count)]
+
+    def _store_item(self, target: ir.Item, value: Value, frame: Frame, line: int) -> None:
+        base = self.eval(target.base, frame)
+        index = self.eval(target.key, frame)
+        changed: Value | None = None
+        if base.op in ("dict", "mu", "out", "phi", "merged", "or"):
+            changed = self._dict_set(base, index, value)
+        elif base.op in ("inst", "grown", "many", "list"):
+            changed = self.values.make("grown", base, (value,))
+        if changed is not None:
+            self._replace(target.base, changed, frame, line)
+
+    def _replace(self, expression: Expr, value: Value, frame: Frame, line: int) -> None:
+        """The object behind a name or an attribute has changed in place."""
+        if type(expression) is ir.Name:
+            name = expression.id
+            owner: Frame | None = frame
+            while owner is not None:
+                if name in owner.env:
+                    owner.env[name] = value
+                    return
+                owner = owner.parent
+        elif type(expression) is ir.Attr:
+            base = self.eval(expression.base, frame)
+            self._heap[(base, expression.name)] = value
+
+    def _dict_set(self, base: Value, key: Value, value: Value) -> Value:
+        if base.op == "dict":
+            pairs = tuple(pair for pair in base.args[0] if pair[0] is not key)
+            return self.values.make("dict", (*pairs, (key, value)))
+        return self.values.make("merged", base, ((key, value),))
+
+
+def _leaves(block: ir.Block) -> bool:
+    """Whether a `return`, `break` or `continue` stands in a block. What only raises says little about what goes on."""
+    for statement in block:
+        if isinstance(statement, ir.Return | ir.Jump):
+            return True
+        if isinstance(statement, ir.If | ir.With | ir.Try) and _leaves(statement.body):
+            return True
+        if isinstance(statement, ir.If) and _leaves(statement.orelse):
+            return True
+    return False
+
+
+def _has_more(extra: list[Literal], branch: int) -> bool:
+    return any(literal.branch != branch for literal in extra)
+
+
+def _usage_of(target: Expr) -> str:
+    if type(target) is ir.Display:
+        return f"unpack:{len(target.items)}"
+    return "name" if type(target) is ir.Name else "other"
+
+
+_RUN: dict[type, Callable[[Statements, Any, Frame], bool]] = {
+    ir.Assign: Statements._assign_statement,
+    ir.Evaluate: Statements._evaluate_statement,
+    ir.If: Statements._if_statement,
+    ir.For: Statements._for_statement,
+    ir.While: Statements._while_statement,
+    ir.Try: Statements._try_statement,
+    ir.With: Statements._with_statement,
+    ir.Return: Statements._return_statement,
+    ir.Raise: Statements._raise_statement,
+    ir.Jump: Statements._jump_statement,
+    ir.Define: Statements._define_statement,
+    ir.Delete: Statements._delete_statement,
+    ir.Assert: Statements._assert_statement,
+    ir.Import: Statements._import_statement,
+}
