@@ -136,6 +136,13 @@ class Calls(Machine):
             return self.call(function, [*first, *arguments], [*kept, *keywords], span, frame)
         if op == "phi":
             return self._call_choice(callee, arguments, keywords, span, frame)
+        if op == "pick" and not all(part.op in MODULE_OPS for part in callee.args[1]):
+            usage = self._usage
+            results = []
+            for alternative in callee.args[1]:
+                self._usage = usage
+                results.append(self.call(alternative, arguments, keywords, span, frame))
+            return self._pick(callee.args[0], results)
         if op == "ref":
             return self._call_ref(callee, arguments, keywords, span, frame)
         if op == "class":
@@ -314,7 +321,7 @@ class Calls(Machine):
         is_list = base.op in ("list", "grown", "many") or (base.op == "inst" and self._is_container(base))
         if name in ("append", "extend", "insert") and is_list and expression.arguments:
             argument = self.eval(expression.arguments[-1], frame)
-            if name == "append" and base.op == "list" and not frame.loops:
+            if name == "append" and base.op == "list":
                 changed = values.make("list", *base.args, argument)
             else:
                 if name == "extend":
@@ -437,7 +444,7 @@ class Calls(Machine):
                 value.args[0].op == "attr" and bool(self.elements_of(value.args[0]))
             )
         if op == "attr" and value.args[0].op == "self":
-            return self.checkpoint_kind(value) is not None or bool(self.elements_of(value))
+            return self.is_checkpoint(value) or bool(self.elements_of(value))
         if op == "phi":
             return self._is_special(value.args[1]) or self._is_special(value.args[2])
         return self.checkpoint_kind(value) is not None
@@ -556,7 +563,7 @@ class Calls(Machine):
                 # An unknown splat fills the next parameters by position.
                 splat = arguments[starred].args[0]
                 for index, parameter in enumerate(left):
-                    if parameter.name not in dict(keywords):
+                    if parameter.name not in dict(keywords) and parameter.default is None:
                         bound[parameter.name] = values.make("item", splat, values.const(index))
                 extra = []
             else:

@@ -6,7 +6,7 @@ import re
 
 from conformance.callpaths.conditions import Assumptions
 from conformance.callpaths.frames import Frame, TooLarge
-from conformance.callpaths.machine import MODULE_OPS, NO_SPAN, Machine
+from conformance.callpaths.machine import MODULE_OPS, NO_SPAN, Machine, decorator_name
 from conformance.callpaths.trace import Checkpoint, GateCall
 from conformance.callpaths.values import Value, truth_of, walk
 from conformance.facts.ir import Span
@@ -115,6 +115,8 @@ class Checkpoints(Machine):
             return None
         if op == "function":
             return self._wrapper(value.args[0])
+        if op == "bound":
+            return self._wrapper(value.args[1])
         if op == "param":
             if _CHECKPOINT_WORD.search(value.args[2]) and value.args[1] in ("any", "keyword", "positional"):
                 return _PARAMETER
@@ -134,12 +136,22 @@ class Checkpoints(Machine):
                 ):
                     return found
             return None
-        if op == "partial":
-            return None  # called through, so that its keywords count
         if op == "or":
             kinds = [self.checkpoint_kind(part) for part in value.args]
             return next((kind for kind in kinds if kind is not None), None) if all(kinds) else None
         return None
+
+    def is_checkpoint(self, value: Value) -> bool:
+        """Whether a value is a checkpoint callable, or a partial of one (which is called through)."""
+        if value.op == "partial":
+            return self.is_checkpoint(value.args[0])
+        if value.op == "phi":
+            return self.checkpoint_kind(value) is not None or all(map(self.is_checkpoint, value.args[1:]))
+        if value.op == "attr" and value.args[0].op == "self" and value.args[1] not in self._attributes:
+            stored = self.attribute_value(value.args[0].args[0], value.args[1])
+            if stored is not None and stored.op == "partial":
+                return self.is_checkpoint(stored)
+        return self.checkpoint_kind(value) is not None
 
     def _wrapper(self, function: FunctionDef) -> CheckpointCallable | None:
         """A function that hands its first argument, with all further ones, to a checkpoint."""
@@ -147,6 +159,9 @@ class Checkpoints(Machine):
             return self._wrappers[function]
         self._wrappers[function] = None
         parameters = function.facts.parameters
+        is_method = function.owner is not None and "staticmethod" not in map(decorator_name, function.facts.decorators)
+        if is_method:
+            parameters = parameters[1:]
         if (
             not parameters
             or parameters[0].kind not in ("any", "positional")
@@ -155,15 +170,15 @@ class Checkpoints(Machine):
         ):
             return None
         saved = self._suspend()
-        trace = self.run(function, None)
+        trace = self.run(function, function.owner if is_method else None)
         self._resume(saved)
         if trace is None or not trace.calls:
             return None
         for call in trace.calls:
             if call.callee.op != "param" or call.callee.args[2] != parameters[0].name:
                 return None
-        if not any(call.checkpoint is not None for call in trace.calls):
-            return None
+        if any(call.checkpoint is None for call in trace.calls):
+            return None  # a helper that holds both paths
         own = tuple(p.name for p in parameters[1:] if p.kind in ("any", "keyword", "positional"))
         found = CheckpointCallable(function.facts.name, "wrapper", own=(*own, *_TORCH_OWN))
         self._wrappers[function] = found

@@ -192,7 +192,7 @@ def selector_parameters(block: BlockPaths, interpreter: Interpreter) -> set[str]
     found: set[str] = set()
     for path in block.paths:
         for bound in path.bindings.values():
-            callables = [n for n, v in bound.values.items() if interpreter.checkpoint_kind(v) is not None]
+            callables = [n for n, v in bound.values.items() if interpreter.is_checkpoint(v)]
             if not callables:
                 continue
             found.update(callables)

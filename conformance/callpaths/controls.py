@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from conformance.callpaths.compare import method_of
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.paths import BlockPaths, Entry
 from conformance.callpaths.values import Value
@@ -46,12 +47,10 @@ def stored_controls(entry: Entry, block: BlockPaths, interpreter: Interpreter) -
 def _accepted(block: BlockPaths, interpreter: Interpreter) -> dict[str, Parameter]:
     result: dict[str, Parameter] = {}
     for path in block.paths:
-        if path.raw.direct is not None:
-            continue
+        if path.raw.direct is not None and path.raw.callee.op == "self":
+            continue  # a method of the model has the control itself
         for cls in path.bindings:
-            if not isinstance(cls, ClassDef):
-                continue
-            method = interpreter.project.method(cls, path.raw.method)
+            method = method_of(path, cls, interpreter)
             if method is not None:
                 result.update({p.name: p for p in method.facts.parameters if p.default is not None})
     return result

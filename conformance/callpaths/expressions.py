@@ -77,7 +77,7 @@ class Expressions(Machine):
             called = self.project.dotted(definition.module, value.function)
             if not (isinstance(called, External) and called.name == "functools.partial"):
                 return opaque
-        elif not isinstance(value, ir.Lambda | ir.Choice | ir.Display):
+        elif not isinstance(value, ir.Lambda | ir.Choice | ir.Display | ir.Mapping):
             return opaque
         saved = self._suspend()
         trace, self._trace = self._trace, None
@@ -180,6 +180,8 @@ class Expressions(Machine):
             for key, value in base.args[0]:
                 if key is index:
                     return value  # type: ignore[no-any-return]
+        elif base.op == "dict" and base.args[0]:
+            return self._pick(0, [pair[1] for pair in base.args[0]])
         elif base.op == "merged":
             for key, value in reversed(base.args[1]):
                 if key is index:

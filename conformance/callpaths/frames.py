@@ -40,6 +40,7 @@ class Frame:
         "parent",
         "returns",
         "serial",
+        "states",
         "usage",
         "yields",
     )
@@ -66,6 +67,8 @@ class Frame:
         self.captures: list[Capture] = []
         self.returns: list[tuple[tuple[Literal, ...], Value]] = []
         self.yields: list[Value] = []
+        self.states: dict[str, int] = {}
+        """Lengths of the tuples that a loop carries: they keep them."""
         self.condition_mark = 0
         self.usage = "other"
         self.nested = parent is not None

@@ -36,6 +36,7 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         saved = self._suspend()
         self._trace = trace
         frame = Frame(function.module, summary, None, function.owner, self._next())
+        frame.usage = "return"
         self._enter_parameters(frame, summary, owner, function)
         self._stack.append((frame, summary.span, (function.module.path, summary.qualname)))
         try:

@@ -217,11 +217,13 @@ class Machine:
                 else:
                     result.append(item)
             return result
-        if value.op in ("mu", "out") and value.args[2].op in ("tuple", "mu", "phi"):
+        if value.op in ("mu", "out") and value.args[2].op in ("tuple", "mu", "out", "phi", "state"):
             # State that a loop carries keeps its length.
             length = self._length(value.args[2])
             if length is not None:
                 return [self.values.make("item", value, self.values.const(i)) for i in range(length)]
+        if value.op == "state":
+            return [self.values.make("item", value.args[1], self.values.const(i)) for i in range(value.args[0])]
         if value.op == "phi":
             first, second = self._sequence(value.args[1]), self._sequence(value.args[2])
             if first is not None and second is not None and len(first) == len(second):
@@ -260,6 +262,12 @@ class Machine:
     ) -> None:
         if self._trace is None or span is NO_SPAN:
             return
+        if callee.op == "pick":
+            for alternative in callee.args[1]:
+                self._note_call(alternative, method, arguments, keywords, span, frame, direct)
+            return
+        if callee.op not in (*MODULE_OPS, "self", "applied"):
+            return
         site = self._site(frame, span)
         outer = site
         if len(self._stack) > 1:
@@ -271,9 +279,7 @@ class Machine:
         loops.extend(frame.loops)
         checkpoint = self._checkpoints[-1] if self._checkpoints else None
         scoped = checkpoint is None and any(
-            self.checkpoint_kind(value) is not None
-            for value in (*arguments, *(v for _, v in keywords))
-            if value.op != "param"
+            self.is_checkpoint(value) for value in (*arguments, *(v for _, v in keywords)) if value.op != "param"
         )
         self._trace.calls.append(
             RawCall(
@@ -377,6 +383,9 @@ class Machine:
         span: Span,
         frame: Frame,
     ) -> Value:
+        raise NotImplementedError
+
+    def is_checkpoint(self, value: Value) -> bool:
         raise NotImplementedError
 
     def checkpoint_kind(self, value: Value) -> CheckpointCallable | None:

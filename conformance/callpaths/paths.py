@@ -180,7 +180,7 @@ class CallPaths:
             class_name=None if owner is None else owner.facts.qualname,
             function=function.facts.qualname,
             line=line,
-            paths=tuple(path.public for block in blocks for path in block.paths),
+            paths=tuple(path.public for block in blocks if block.key.op != "applied" for path in block.paths),
             loops=loops,
             unresolved_loops=tuple(self.place(site) for site, _ in unresolved),
         )
@@ -196,7 +196,25 @@ class CallPaths:
                 # A method of the model counts when a checkpoint runs it, not when it is called inside one.
                 return _is_handed_over(group)
             return _is_handed_over(group) or bool(self.interpreter.classes_of(group.paths[0].raw.callee))
-        return group.is_element and bool(self.interpreter.classes_of(group.paths[0].raw.callee))
+        callee = group.paths[0].raw.callee
+        if group.is_element:
+            if callee.op in ("elem", "item") and group.method == "forward" and _root(callee).op == "self":
+                return True
+            return bool(self.interpreter.classes_of(callee))
+        return group.key.op != "applied" and self._takes_control(group)
+
+    def _takes_control(self, group: BlockPaths) -> bool:
+        """Whether a submodule takes a control that the profile names: then it counts though it has one path only."""
+        names = {control.parameter for control in self.project.profile.controls}
+        return any(
+            parameter.name in names
+            for path in group.paths
+            for callee in path.bindings
+            if isinstance(callee, ClassDef)
+            for method in (self.signature(callee, group.method),)
+            if method is not None
+            for parameter in method.facts.parameters
+        )
 
     def normal(self, value: Value) -> Value:
         """A callee whatever the loop and the index: `self.blocks[i]` and the target of a loop are one."""
@@ -265,7 +283,7 @@ class CallPaths:
             conditions=tuple(Condition(c.value, c.holds) for c in raw.conditions),
             binding=dict(fitting[0].values) if fitting else None,
             call=self.place(raw.site),
-            outer=self.place(raw.outer if raw.checkpoint is None else raw.checkpoint.site),
+            outer=self.place(raw.outer),
             function=raw.site.function,
             result=raw.result,
             dead=raw.dead,
@@ -388,6 +406,8 @@ class CallPaths:
             result.loops += entry.loops
             result.unresolved.extend((self.place(site), reason) for site, reason in entry.unresolved)
             for block in entry.blocks:
+                if block.key.op == "applied":
+                    continue  # the block that the function runs is counted
                 for path in block.live:
                     result.paths += 1
                     if path.unknown is None:
@@ -397,6 +417,12 @@ class CallPaths:
             for problem in entry.trace.problems:
                 result.unknown[problem] += 1
         return result
+
+
+def _root(value: Value) -> Value:
+    while value.op in ("attr", "elem", "item"):
+        value = value.args[1] if value.op == "elem" else value.args[0]
+    return value
 
 
 def _is_handed_over(group: BlockPaths) -> bool:

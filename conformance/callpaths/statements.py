@@ -154,10 +154,13 @@ class Statements(Machine):
                     self._heap[(base, attribute)] = self._mu(loop, name, old)
             elif head in env:
                 frame.env[head] = self._mu(loop, head, env[head])
+                length = self._length(env[head]) if env[head].op in ("tuple", "mu", "out", "state") else None
+                if length is not None:
+                    frame.states[head] = length
         return env, heap
 
     def _mu(self, loop: int, name: str, before: Value) -> Value:
-        if before.op in ("grown", "inst") or (before.op == "many"):
+        if before.op == "many" or _is_filled(before):
             return before  # a container that is filled in the loop stays itself
         if before.op == "list":
             return self.values.make("grown", before, ())
@@ -189,9 +192,7 @@ class Statements(Machine):
             self._settle_flags(loop, env)
 
     def _out(self, loop: int, name: str, before: Value | None, after: Value) -> Value:
-        if before is after:
-            return after
-        if after.op in ("grown", "inst", "dict", "closure"):
+        if before is after or _is_filled(after):
             return after
         if loop not in after.loops and before is None:
             return after
@@ -322,8 +323,12 @@ class Statements(Machine):
         if name in frame.outside:
             self._bind_outside(name, value, frame, line)
             return
-        if self._flags and frame.loops:
-            self._note_flag(name, value, frame)
+        if frame.loops:
+            if self._flags:
+                self._note_flag(name, value, frame)
+            length = frame.states.get(name)
+            if length is not None and self._length(value) is None:
+                value = self.values.make("state", length, value)
         frame.env[name] = value
         if name in frame.captured:
             self._note_binding(name, value, frame, line, is_target)
@@ -420,6 +425,13 @@ class Statements(Machine):
             pairs = tuple(pair for pair in base.args[0] if pair[0] is not key)
             return self.values.make("dict", (*pairs, (key, value)))
         return self.values.make("merged", base, ((key, value),))
+
+
+def _is_filled(value: Value) -> bool:
+    """Whether a value is an object that a loop fills, and so stays itself after it."""
+    if value.op == "phi":
+        return _is_filled(value.args[1]) and _is_filled(value.args[2])
+    return value.op in ("grown", "inst", "dict", "closure")
 
 
 def _leaves(block: ir.Block) -> bool:

@@ -311,6 +311,10 @@ def render(value: Value, depth: int) -> str:
         return str(args[1])
     if op in ("mu", "out"):
         return str(args[1])
+    if op == "state":
+        return render(args[1], depth)
+    if op == "pick":
+        return " | ".join(render(part, depth + 1) for part in args[1])
     if op == "phi":
         test, body, orelse = (render(part, depth + 1) for part in args)
         return f"({body} if {test} else {orelse})"

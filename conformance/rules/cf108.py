@@ -46,15 +46,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.callpaths.compare import default_value, is_used
+from conformance.callpaths.compare import default_value, is_used, method_of
 from conformance.callpaths.controls import StoredControl, setter_of, stored_controls
 from conformance.callpaths.model import Route
 from conformance.callpaths.paths import BlockPaths, Entry, Path
 from conformance.callpaths.trace import Site
 from conformance.callpaths.values import truth_of
 from conformance.findings import Finding, Severity
-from conformance.project.project import ClassDef
-from conformance.rules.cf101 import place_of
+from conformance.project.project import ClassDef, FunctionDef
 from conformance.rules.context import Context
 from conformance.rules.words import route_words, setting
 
@@ -68,7 +67,7 @@ def check(context: Context) -> Iterator[Finding]:
                 for path in block.paths:
                     if path.raw.dead and path.raw.site in live:
                         continue
-                    site = path.raw.site if path.raw.dead else place_of(path)
+                    site = path.raw.site
                     if (site, control.parameter) in reported:
                         continue
                     cls = _lacking(context, entry, block, path, control)
@@ -77,8 +76,10 @@ def check(context: Context) -> Iterator[Finding]:
                         yield _finding(context, entry, block, path, control, cls, site)
 
 
-def _lacking(context: Context, entry: Entry, block: BlockPaths, path: Path, control: StoredControl) -> ClassDef | None:
-    """The class whose parameter this path leaves out, where that matters."""
+def _lacking(
+    context: Context, entry: Entry, block: BlockPaths, path: Path, control: StoredControl
+) -> ClassDef | FunctionDef | None:
+    """The class, or the function, whose parameter this path leaves out, where that matters."""
     interpreter = context.interpreter
     if (path.unknown is not None and not path.raw.dead) or not _concerns(context, block, control):
         return None
@@ -86,9 +87,7 @@ def _lacking(context: Context, entry: Entry, block: BlockPaths, path: Path, cont
     assert owner is not None
     stored = interpreter.values.make("attr", interpreter.values.make("self", owner, "self"), control.attribute)
     for cls, bound in path.bindings.items():
-        if not isinstance(cls, ClassDef):
-            continue
-        method = interpreter.project.method(cls, path.raw.method)
+        method = method_of(path, cls, interpreter)
         if method is None or control.parameter in bound.values or (bound.problem is not None and not path.raw.dead):
             continue
         parameter = next((p for p in method.facts.parameters if p.name == control.parameter), None)
@@ -98,7 +97,8 @@ def _lacking(context: Context, entry: Entry, block: BlockPaths, path: Path, cont
         off = path.assumptions(interpreter).truth(stored) is False
         if off and default is not None and truth_of(default) is False:
             continue
-        if path.raw.dead or is_used(method, cls, control.parameter, bound, interpreter):
+        receiver = cls if isinstance(cls, ClassDef) else None
+        if path.raw.dead or is_used(method, receiver, control.parameter, bound, interpreter):
             return cls
     return None
 
@@ -117,7 +117,7 @@ def _finding(
     block: BlockPaths,
     path: Path,
     control: StoredControl,
-    cls: ClassDef,
+    callee: ClassDef | FunctionDef,
     site: Site,
 ) -> Finding:
     assert entry.owner is not None
@@ -140,7 +140,7 @@ def _finding(
         where = f"on the {route_words(path.route)} path"
         severity = Severity.WARNING
     message = (
-        f"`{control.parameter}` is not passed to `{block.text}` ({cls.name}) {where}; {stored}, so the setting does "
+        f"`{control.parameter}` is not passed to {_name(block, callee)} {where}; {stored}, so the setting does "
         f"nothing here. Pass `{control.parameter}=self.{control.attribute}`."
     )
     return context.finding(
@@ -151,3 +151,9 @@ def _finding(
         witness=None if path.raw.dead else setting(path),
         related=related,
     )
+
+
+def _name(block: BlockPaths, callee: ClassDef | FunctionDef) -> str:
+    if isinstance(callee, FunctionDef):
+        return f"`{callee.facts.qualname}`"
+    return f"`{block.text}` ({callee.name})"

@@ -84,6 +84,7 @@ def _finding(context: Context, late: LateRead) -> Finding:
         capture.site,
         message,
         parameter=name,
+        text=capture.function.name,
         witness="gradient checkpointing on, two or more iterations" if capture.loops else "gradient checkpointing on",
         related=related,
     )

@@ -33,6 +33,7 @@ class Context:
         *,
         severity: Severity | None = None,
         parameter: str = "",
+        text: str | None = None,
         witness: str | None = None,
         related: Sequence[Related] = (),
     ) -> Finding:
@@ -46,7 +47,7 @@ class Context:
             class_name=site.class_name,
             function=site.function,
             parameter=parameter,
-            text=self.text(site),
+            text=self.text(site) if text is None else text,
             witness=witness,
             related=tuple(related),
         )
