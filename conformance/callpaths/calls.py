@@ -46,6 +46,9 @@ class Calls(Machine):
                 if inside is not None:
                     arguments.extend(inside)
                     continue
+                if value.args[0].op in ("tuple", "list"):
+                    arguments.extend(value.args[0].args)  # up to a star of its own
+                    continue
             arguments.append(value)
         keywords: list[tuple[str | None, Value]] = []
         for keyword in expression.keywords:
@@ -286,6 +289,8 @@ class Calls(Machine):
             and arguments[0].op in ("closure", "function", "bound", "partial", "class")
         ):
             return values.true
+        if name == "type" and count == 1 and arguments[0].op == "self":
+            return values.make("class", arguments[0].args[0])
         if name == "bool" and count == 1:
             return arguments[0] if arguments[0].op in ("and", "or", "not", "cmp", "const") else None
         if name == "getattr" and count >= 2 and arguments[1].op == "const" and isinstance(arguments[1].args[1], str):

@@ -200,21 +200,26 @@ class Checkpoints(Machine):
         if rest and rest[0].op != "star":
             function = rest.pop(0)
         for name, value in keywords:
-            if name in ("function", "run_function", "fn") and function is None:
+            if name in ("function", "functions", "run_function", "fn") and function is None:
                 function = value
+            elif kind.sequential and name in ("segments", "input"):
+                rest.append(value)
             elif name not in own:
                 passed.append((name, value))
         if function is None:
             return self._opaque(callee, arguments, keywords)
         if kind is _PARAMETER and not self._is_special(function) and function.op not in MODULE_OPS:
             return self._opaque(callee, arguments, keywords)
+        if self._trace is not None and callee.op in ("function", "bound"):
+            wrapper: FunctionDef = callee.args[-1]
+            self._trace.inlined.add((wrapper.module.path, wrapper.facts.qualname))
         site = self._site(frame, span)
         self._checkpoints.append(Checkpoint(site, self._next(), kind.kind))
         self._next()
         usage = self._usage
         if kind.sequential:
-            loop = self._next()
-            function = self.iterate(function, loop)
+            # checkpoint_sequential(functions, segments, input)
+            function = self.iterate(function, self._next())
             rest = rest[1:]
         elif passed and all(name is None for name, _ in passed):
             # `**ckpt_kwargs` that couldn't be looked into: for the checkpoint, not for the function.

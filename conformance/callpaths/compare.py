@@ -29,7 +29,7 @@ def alternatives(block: BlockPaths, interpreter: Interpreter) -> Iterator[tuple[
         own: dict[Route, list[tuple[int, Path]]] = {}
         outside: dict[Route, list[tuple[int, Path]]] = {}
         for other in paths:
-            if other.route is path.route:
+            if other.route is path.route or not _same_choice(path, other, interpreter):
                 continue
             same = _iteration(path) == _iteration(other)
             depth = _parting(path, other, interpreter, same)
@@ -43,6 +43,18 @@ def alternatives(block: BlockPaths, interpreter: Interpreter) -> Iterator[tuple[
                     pairs[(id(path), id(other))] = (path, other)
                     pairs[(id(other), id(path))] = (other, path)
     yield from pairs.values()
+
+
+def _same_choice(path: Path, other: Path, interpreter: Interpreter) -> bool:
+    """Whether both callees are plain, or both are one of the same choice.
+
+    Where one loop runs over two lists, a condition on the index can decide which list's element is called; so such a
+    path says nothing about a loop over one of the lists.
+    """
+    first, second = path.raw.choice, other.raw.choice
+    if first is None or second is None:
+        return first is second
+    return interpreter.values.canonical(first) is interpreter.values.canonical(second)
 
 
 def _iteration(path: Path) -> tuple[int, ...]:

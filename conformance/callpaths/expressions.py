@@ -108,6 +108,8 @@ class Expressions(Machine):
         op = base.op
         values = self.values
         if op == "self":
+            if name == "__class__":
+                return values.make("class", base.args[0])
             method = self.project.method(base.args[0], name)
             if method is not None:
                 kinds = {decorator_name(d) for d in method.facts.decorators}
@@ -336,6 +338,7 @@ class Expressions(Machine):
         return self._closure(expression.function, frame)
 
     def _yield(self, expression: ir.Yield, frame: Frame) -> Value:
+        self._usage = "other"
         value = self.values.none if expression.value is None else self.eval(expression.value, frame)
         owner = frame
         while owner.function is None and owner.parent is not None:

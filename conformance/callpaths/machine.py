@@ -34,6 +34,8 @@ class Machine:
         self._usage = "other"
         self._dead = 0
         self._starred = False
+        self._excluded = False
+        """True when a block was left on the only side of a test that the present arguments allow."""
         self._quiet = False
         """True while a name is read for a tensor's shape or type only: those outlive most re-bindings."""
         self._watched: list[Any] | None = None
@@ -259,12 +261,13 @@ class Machine:
         span: Span,
         frame: Frame,
         direct: FunctionDef | None = None,
+        choice: Value | None = None,
     ) -> None:
         if self._trace is None or span is NO_SPAN:
             return
         if callee.op == "pick":
             for alternative in callee.args[1]:
-                self._note_call(alternative, method, arguments, keywords, span, frame, direct)
+                self._note_call(alternative, method, arguments, keywords, span, frame, direct, callee)
             return
         if callee.op not in (*MODULE_OPS, "self", "applied"):
             return
@@ -297,6 +300,7 @@ class Machine:
                 self._dead > 0,
                 frame.nested,
                 self._starred,
+                choice,
                 direct,
             )
         )

@@ -192,6 +192,8 @@ class CallPaths:
         """Blocks are elements of containers, and whatever is run under a checkpoint or handed one."""
         routes = {path.route for path in group.paths}
         if routes - {Route.EAGER}:
+            if group.key.op == "applied":
+                return group.key.args[1] is not None or _is_handed_over(group)
             if group.paths[0].raw.direct is not None or group.key.op == "self":
                 # A method of the model counts when a checkpoint runs it, not when it is called inside one.
                 return _is_handed_over(group)

@@ -21,11 +21,14 @@ class Statements(Machine):
 
     def _block(self, block: ir.Block, frame: Frame) -> bool:
         """Runs statements; False when control never reaches the end."""
-        for statement in block:
+        for index, statement in enumerate(block):
             self._steps += 1
             if self._steps > _MAX_STEPS:
                 raise TooLarge
+            self._excluded = False
             if not _RUN[type(statement)](self, statement, frame):
+                if self._excluded and index + 1 < len(block):
+                    self._run_dead(block[index + 1 :], frame)
                 return False
         return True
 
@@ -47,9 +50,14 @@ class Statements(Machine):
         known = self._truth(test)
         if known is not None:
             live, dead = (statement.body, statement.orelse) if known else (statement.orelse, statement.body)
-            if dead and frame.nested and not self._building:
-                self._run_dead(dead, frame, test, not known)
-            return self._block(live, frame)
+            explore = frame.nested and not self._building
+            if dead and explore:
+                self._run_dead(dead, frame)
+            if self._block(live, frame):
+                return True
+            # What follows is for the other side only, `else` or not.
+            self._excluded = explore
+            return False
         branch = self._next()
         mark = len(self._conditions)
         env, heap = frame.env, self._heap
@@ -84,7 +92,7 @@ class Statements(Machine):
             self._push(self.values.any_of((first, second)), True, self._next())
         return True
 
-    def _run_dead(self, block: ir.Block, frame: Frame, test: Value, holds: bool) -> None:
+    def _run_dead(self, block: ir.Block, frame: Frame) -> None:
         """Runs a branch that the present arguments exclude, only to see the calls in it."""
         env, heap, returns = frame.env, self._heap, len(frame.returns)
         frame.env, self._heap = dict(env), dict(heap)

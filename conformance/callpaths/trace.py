@@ -59,6 +59,8 @@ class RawCall(NamedTuple):
     """True when the call stands in a nested function or lambda."""
     starred: bool
     """True when the call forwards a `*sequence`: what is missing is missing where the sequence is made."""
+    choice: Value | None
+    """The choice that the callee is one of, such as the elements of two lists in one loop; None for a plain callee."""
     direct: FunctionDef | None
     """The method itself, when the callee is a method of the model."""
 
