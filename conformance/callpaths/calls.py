@@ -398,9 +398,7 @@ class Calls(Machine):
         flag = self.gate_flag(function)
         if flag is not None:
             return self._gate(function, flag, callee, arguments, keywords, span, frame)
-        block = next(
-            (a for a in (*arguments, *(v for _, v in keywords)) if a.op in ("elem", "item") and _is_rooted(a)), None
-        )
+        block = next((a for a in (*arguments, *(v for _, v in keywords)) if self._is_block(a)), None)
         if block is not None or (self._checkpoints and self._checkpoints[-1].site.span == span):
             # A function that runs a block: its arguments are the block's.
             applied = self.values.make("applied", callee, block)
@@ -432,7 +430,7 @@ class Calls(Machine):
         self, function: FunctionDef, arguments: list[Value], keywords: list[tuple[str | None, Value]]
     ) -> bool:
         """Whether a function can hold block calls, gates or what a loop runs over; all else stays opaque."""
-        if self._building or self._is_likely(function):
+        if self._building or self.is_likely(function):
             return True
         for value in (*arguments, *(value for _, value in keywords)):
             if self._is_special(value):
@@ -449,10 +447,23 @@ class Calls(Machine):
                 value.args[0].op == "attr" and bool(self.elements_of(value.args[0]))
             )
         if op == "attr" and value.args[0].op == "self":
-            return self.is_checkpoint(value) or bool(self.elements_of(value))
+            return self.is_checkpoint(value) or self._is_module(value)
         if op == "phi":
             return self._is_special(value.args[1]) or self._is_special(value.args[2])
         return self.checkpoint_kind(value) is not None
+
+    def _is_module(self, value: Value) -> bool:
+        """Whether an attribute holds a module of the tree, or several."""
+        return any(isinstance(cls, ClassDef) for cls in self.classes_of(value)) or bool(self.elements_of(value))
+
+    def _is_block(self, value: Value) -> bool:
+        if value.op in ("elem", "item"):
+            return _is_rooted(value)
+        return (
+            value.op == "attr"
+            and value.args[0].op == "self"
+            and any(isinstance(cls, ClassDef) for cls in self.classes_of(value))
+        )
 
     def _expand_closure(
         self,

@@ -166,7 +166,7 @@ class Checkpoints(Machine):
             not parameters
             or parameters[0].kind not in ("any", "positional")
             or not any(p.kind == "variadic" for p in parameters)
-            or not self._is_likely(function)
+            or not self.is_likely(function)
         ):
             return None
         saved = self._suspend()

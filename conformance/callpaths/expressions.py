@@ -135,7 +135,7 @@ class Expressions(Machine):
         return values.make("attr", base, name)
 
     def _property(self, base: Value, method: FunctionDef, frame: Frame) -> Value:
-        if not self._is_likely(method) and not self._building and self._usage != "iterated":
+        if not self.is_likely(method) and not self._building and self._usage != "iterated":
             return self.values.make("attr", base, method.facts.name)
         return self._expand_function(method, [base], [], NO_SPAN, frame)
 

@@ -193,7 +193,7 @@ class Machine:
             found = self._module_frames[module.path] = Frame(module, None, None, None, 0)
         return found
 
-    def _is_likely(self, function: FunctionDef) -> bool:
+    def is_likely(self, function: FunctionDef) -> bool:
         found = self._likely.get(function)
         if found is None:
             found = LIKELY.search(self.project.source_of(function)) is not None

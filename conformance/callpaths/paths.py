@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from conformance.callpaths.binding import Bound, bind
@@ -14,11 +14,11 @@ from conformance.callpaths.model import Block, CallPath, ClassRef, Condition, En
 from conformance.callpaths.trace import GateCall, LateRead, RawCall, Site, Trace, literals
 from conformance.callpaths.values import Value
 from conformance.facts.ir import Parameter, Span
-from conformance.facts.module import LIKELY, ModuleFacts
+from conformance.facts.module import FunctionFacts, ModuleFacts
 from conformance.findings import Place
 from conformance.project.project import ClassDef, External, FunctionDef, Project
 
-_SETTER = re.compile(r"^(set_|enable_|disable_|_set_|from_|load_|save_|get_)")
+_PASSIVE = re.compile(r"__init__$|(set|enable|disable|_set|from|load|save)_")
 
 
 @dataclass(eq=False, slots=True)
@@ -90,75 +90,80 @@ class CallPaths:
         self.project = project
         self.interpreter = Interpreter(project)
         self._columns: dict[str, list[str]] = {}
+        self._concerned: dict[ClassDef, bool] = {}
 
     # Entries
 
-    def entries(self, module: ModuleFacts, every_forward: bool = False) -> Iterator[Entry]:
+    def entries(self, module: ModuleFacts, every_forward: bool = False) -> list[Entry]:
         """The entries of one file: forwards and other functions that run blocks and that no other one expands.
 
         With `every_forward` also those that have nothing to do with checkpoints.
         """
-        candidates = self._candidates(module, every_forward)
         expanded: set[tuple[str, str]] = set()
         seen: set[tuple[ClassDef | None, FunctionDef]] = set()
-        for owner, function in candidates:
-            if (module.path, function.facts.qualname) in expanded or (owner, function) in seen:
+        result: list[Entry] = []
+        for owner, function in self._candidates(module, every_forward):
+            key = (function.module.path, function.facts.qualname)
+            is_forward = function.facts.name == "forward" and owner is not None
+            if (owner, function) in seen or (key in expanded and not is_forward):
                 continue
             seen.add((owner, function))
             trace = self.interpreter.run(function, owner)
-            if trace is None:
-                continue
-            expanded |= trace.inlined
-            yield self._entry(function, owner, trace)
+            if trace is not None:
+                expanded |= trace.inlined
+                result.append(self._entry(function, owner, trace))
+        return self._without_abstract(result)
+
+    def _without_abstract(self, entries: list[Entry]) -> list[Entry]:
+        """Drops the entry of a base class that has no blocks of its own where a class that fills them is an entry."""
+        filled = {
+            base
+            for entry in entries
+            if entry.owner is not None and not _is_abstract(entry)
+            for base in self.project.mro(entry.owner)
+            if base is not entry.owner
+        }
+        return [entry for entry in entries if not (entry.owner in filled and _is_abstract(entry))]
 
     def _candidates(self, module: ModuleFacts, every_forward: bool) -> list[tuple[ClassDef | None, FunctionDef]]:
-        """Functions with a word of checkpointing and those that name one of them; callers before what they call."""
+        """Functions to run as entries, callers before what they call: what they expand is no entry then."""
         project = self.project
-        functions: list[tuple[ClassDef | None, FunctionDef]] = []
-        for facts in module.functions.values():
-            functions.append((None, project.function_def(module, facts)))
+        picked: list[tuple[ClassDef | None, FunctionDef]] = []
+        others: list[tuple[ClassDef | None, FunctionDef]] = []
         for class_facts in module.classes.values():
             owner = project.class_def(module, class_facts.qualname)
-            if project.method(owner, "forward") is None:
+            forward = project.method(owner, "forward")
+            if forward is None:
                 continue  # no model: a pipeline, a loader; a mixin's methods are expanded from its models
-            for facts in class_facts.methods.values():
-                if facts.name != "__init__" and not _is_static(facts.decorators):
-                    functions.append((owner, project.function_def(module, facts, owner)))
-        sources = {function: project.source_of(function) for _, function in functions}
-        chosen = {
-            function
-            for owner, function in functions
-            if (LIKELY.search(sources[function]) if owner else _runs_functions(sources[function]))
-        }
-        if every_forward:
-            chosen |= {function for owner, function in functions if owner and function.facts.name == "forward"}
-        names = {f.facts.name for f in chosen if not _SETTER.match(f.facts.name) and f.facts.name != "forward"}
-        rounds = 0
-        while names and rounds < 4:
-            rounds += 1
-            pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\s*\(")
-            more = {f for _, f in functions if f not in chosen and pattern.search(sources[f])}
-            if not more:
-                break
-            chosen |= more
-            names = {f.facts.name for f in more if f.facts.name != "forward"}
-        picked = [(owner, function) for owner, function in functions if function in chosen]
-        called = _called_names(sources, chosen)
-        picked.sort(key=lambda item: (item[1].facts.name in called, item[1].facts.name != "forward"))
-        for class_facts in module.classes.values():
-            picked.extend(self._inherited(module, class_facts.qualname))
-        return picked
+            if self._concerns_checkpoints(owner) or (every_forward and forward.owner is owner):
+                if forward.owner is owner or class_facts.methods:
+                    picked.append((owner, forward))
+                for facts in class_facts.methods.values():
+                    method = project.function_def(module, facts, owner)
+                    if method is not forward and not _is_passive(facts) and self.interpreter.is_likely(method):
+                        others.append((owner, method))
+        functions = [project.function_def(module, facts) for facts in module.functions.values()]
+        chosen = [f for f in functions if _runs_functions(project.source_of(f))]
+        called = _called_names({f: project.source_of(f) for f in chosen})
+        others.extend((None, function) for function in chosen)
+        others.sort(key=lambda item: item[1].facts.name in called)
+        return [*picked, *others]
 
-    def _inherited(self, module: ModuleFacts, qualname: str) -> Iterator[tuple[ClassDef, FunctionDef]]:
-        """A forward from a base class, run for a class that fills its containers or overrides its helpers."""
-        cls = self.project.class_def(module, qualname)
-        if "forward" in cls.facts.methods or not cls.facts.methods:
-            return
-        function = self.project.method(cls, "forward")
-        if function is None or function.owner is cls:
-            return
-        if LIKELY.search(self.project.source_of(function)):
-            yield cls, function
+    def _concerns_checkpoints(self, cls: ClassDef) -> bool:
+        """Whether a method of a class or of its bases in the tree has a word of checkpointing."""
+        for base in self.project.mro(cls):
+            if not isinstance(base, ClassDef):
+                continue
+            found = self._concerned.get(base)
+            if found is None:
+                found = self._concerned[base] = any(
+                    not _is_passive(facts)
+                    and self.interpreter.is_likely(self.project.function_def(base.module, facts, base))
+                    for facts in base.facts.methods.values()
+                )
+            if found:
+                return True
+        return False
 
     def _entry(self, function: FunctionDef, owner: ClassDef | None, trace: Trace) -> Entry:
         groups: dict[tuple[Value, str], BlockPaths] = {}
@@ -494,19 +499,30 @@ def _runs_functions(source: str) -> bool:
     )
 
 
-def _called_names(sources: Mapping[FunctionDef, str], chosen: set[FunctionDef]) -> set[str]:
-    """Names of the chosen functions that another chosen one calls."""
-    names = {f.facts.name for f in chosen}
+def _called_names(sources: Mapping[FunctionDef, str]) -> set[str]:
+    """Names of functions that another one of them calls."""
+    names = {f.facts.name for f in sources}
     if not names:
         return set()
     pattern = re.compile(rf"(?<!def )\b({'|'.join(map(re.escape, sorted(names)))})\b")
-    found: set[str] = set()
-    for function in chosen:
-        for match in pattern.finditer(sources[function]):
-            if match[1] != function.facts.name:
-                found.add(match[1])
-    found.discard("forward")
-    return found
+    return {
+        match[1]
+        for function, source in sources.items()
+        for match in pattern.finditer(source)
+        if match[1] != function.facts.name
+    }
+
+
+def _is_passive(facts: FunctionFacts) -> bool:
+    """A method that builds, loads or sets: it runs no block."""
+    return _PASSIVE.match(facts.name) is not None or _is_static(facts.decorators)
+
+
+def _is_abstract(entry: Entry) -> bool:
+    """Whether no block of an entry is known: its class leaves the blocks to a class that inherits from it."""
+    return bool(entry.blocks) and all(
+        path.unknown is not None and not path.bindings for block in entry.blocks for path in block.paths
+    )
 
 
 def _once(gates: list[GateCall]) -> list[GateCall]:
