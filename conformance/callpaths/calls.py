@@ -13,6 +13,10 @@ from conformance.project.project import ClassDef, FunctionDef
 _MAX_DEPTH = 10
 """Deepest chain of expanded calls."""
 _IDENTITY = frozenset({"list", "tuple", "reversed", "iter", "sorted", "set", "frozenset"})
+_VIEWS = frozenset({"itertools.islice", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm"})
+"""Functions that give what they are given, element by element."""
+_UNCHANGED = frozenset({"torch.compile", "torch.jit.script", "torch._dynamo.disable"})
+"""Functions that return their first argument, prepared in some way."""
 _GROWS = frozenset({"append", "extend", "insert", "add_module"})
 _DATA_OPS = frozenset(
     {"dict", "list", "grown", "many", "inst", "merged", "union", "phi", "mu", "out", "attr", "tuple", "param"}
@@ -156,8 +160,10 @@ class Calls(Machine):
             return self.values.none
         if op == "attr":
             return self._call_attribute(callee, arguments, keywords, span, frame)
-        if op in MODULE_OPS and _is_rooted(callee):
+        if op in MODULE_OPS and self._is_rooted(callee):
             self._note_call(callee, "forward", arguments, keywords, span, frame)
+        elif self._checkpoints and self._checkpoints[-1].site.span == span:
+            self._note_call(callee, "forward", arguments, keywords, span, frame)  # a path, though an unknown one
         return self._opaque(callee, arguments, keywords)
 
     def _call_choice(
@@ -205,12 +211,14 @@ class Calls(Machine):
                 if stored.op == "partial" or stored.op == "function":
                     return self.call(stored, arguments, keywords, span, frame)
             self._note_call(callee, "forward", arguments, keywords, span, frame)
-        elif base.op in ("elem", "item", "pick", "attr") and _is_rooted(base):
+        elif base.op in ("elem", "item", "pick", "attr", "inst") and self._is_rooted(base):
             classes = [c for c in self.classes_of(base) if isinstance(c, ClassDef)]
             if classes and all(self.project.method(c, name) is not None for c in classes):
                 self._note_call(base, name, arguments, keywords, span, frame)
             else:
                 self._note_call(callee, "forward", arguments, keywords, span, frame)
+        if name in ("add_module", "register_module") and len(arguments) == 2 and arguments[0].op == "const":
+            self._heap[(base, str(arguments[0].args[1]))] = arguments[1]
         if self._building and name in _GROWS:
             self._grow(base, name, arguments, frame)
         return self._opaque(callee, arguments, keywords)
@@ -229,7 +237,9 @@ class Calls(Machine):
             known = self._builtin(name[9:], arguments, keywords, frame)
             if known is not None:
                 return known
-        elif name in ("functools.partial", "torch._dynamo.disable") and arguments and arguments[0].op != "star":
+        elif name in _VIEWS and arguments and arguments[0].op != "star":
+            return arguments[0]
+        elif name in ("functools.partial", *_UNCHANGED) and arguments and arguments[0].op != "star":
             if name == "functools.partial":
                 return values.make("partial", arguments[0], tuple(arguments[1:]), tuple(keywords))
             return arguments[0]
@@ -295,6 +305,13 @@ class Calls(Machine):
             return arguments[0] if arguments[0].op in ("and", "or", "not", "cmp", "const") else None
         if name == "getattr" and count >= 2 and arguments[1].op == "const" and isinstance(arguments[1].args[1], str):
             return self.attribute(arguments[0], arguments[1].args[1], frame)
+        if name == "filter" and count == 2:
+            return arguments[1]
+        if name == "next" and count >= 1:
+            return values.make("item", arguments[0], values.make("unknown", "next", self._next()))
+        if name == "setattr" and count == 3 and arguments[1].op == "const" and isinstance(arguments[1].args[1], str):
+            self._heap[(arguments[0], arguments[1].args[1])] = arguments[2]
+            return values.none
         if name == "map" and count == 2:
             return values.make(
                 "many", self.call(arguments[0], [self.iterate(arguments[1], self._next())], [], NO_SPAN, frame)
@@ -321,10 +338,12 @@ class Calls(Machine):
             if name == "values":
                 return base
             return values.make("items", base) if name == "items" else values.make("range", base)
+        if name in ("children", "named_children") and not expression.arguments and self.elements_of(base):
+            return base if name == "children" else values.make("items", base)
         if name == "copy" and not expression.arguments and base.op in ("dict", "list", "merged", "union", "phi"):
             return base
         is_list = base.op in ("list", "grown", "many") or (base.op == "inst" and self._is_container(base))
-        if name in ("append", "extend", "insert") and is_list and expression.arguments:
+        if name in _GROWS and is_list and expression.arguments:
             argument = self.eval(expression.arguments[-1], frame)
             if name == "append" and base.op == "list":
                 changed = values.make("list", *base.args, argument)
@@ -361,6 +380,8 @@ class Calls(Machine):
                     self._replace(function.base, values.make("dict", pairs), frame, expression.span.line)
                 if found is not None:
                     return found
+                if key.op != "const" and base.args[0]:
+                    return self.item(base, key)
                 if key.op == "const" and all(known.op == "const" for known, _ in base.args[0]):
                     if len(expression.arguments) > 1:
                         return self.eval(expression.arguments[1], frame)
@@ -416,11 +437,14 @@ class Calls(Machine):
         frame: Frame,
     ) -> Value:
         instance, function = callee.args
-        if self._building and self._contents and function.facts.name in _GROWS:
-            self._grow(instance, function.facts.name, arguments, frame)
-            return self.values.none
         self._note_call(instance, function.facts.name, arguments, keywords, span, frame, function)
-        if self._worth_expanding(function, arguments, keywords):
+        caller = frame.function.name if frame.function is not None else ""
+        is_super = caller == function.facts.name  # an override that calls the method of its base
+        if (
+            is_super
+            or self._worth_expanding(function, arguments, keywords)
+            or self.leads_to_likely(function, instance.args[0])
+        ):
             kinds = {decorator_name(d) for d in function.facts.decorators}
             first = [] if "staticmethod" in kinds else [instance]
             return self._expand_function(function, [*first, *arguments], keywords, span, frame)
@@ -430,7 +454,7 @@ class Calls(Machine):
         self, function: FunctionDef, arguments: list[Value], keywords: list[tuple[str | None, Value]]
     ) -> bool:
         """Whether a function can hold block calls, gates or what a loop runs over; all else stays opaque."""
-        if self._building or self.is_likely(function):
+        if self._building or self.leads_to_likely(function, None):
             return True
         for value in (*arguments, *(value for _, value in keywords)):
             if self._is_special(value):
@@ -452,13 +476,34 @@ class Calls(Machine):
             return self._is_special(value.args[1]) or self._is_special(value.args[2])
         return self.checkpoint_kind(value) is not None
 
+    def _is_rooted(self, value: Value) -> bool:
+        """Whether a value is reached from `self` or a parameter by attributes, items and iteration only.
+
+        A call that is given a container counts too: what it returns may be the container's elements.
+        """
+        while True:
+            if value.op in ("self", "param"):
+                return True
+            if value.op == "elem":
+                value = value.args[1]
+            elif value.op in ("attr", "item"):
+                value = value.args[0]
+            elif value.op in ("mu", "out"):
+                value = value.args[2]
+            elif value.op == "pick":
+                return any(map(self._is_rooted, value.args[1]))
+            elif value.op == "call":
+                return any(bool(self.elements_of(argument)) for argument in value.args[1])
+            else:
+                return value.op in ("op", "list", "tuple", "many", "grown", "inst")
+
     def _is_module(self, value: Value) -> bool:
         """Whether an attribute holds a module of the tree, or several."""
         return any(isinstance(cls, ClassDef) for cls in self.classes_of(value)) or bool(self.elements_of(value))
 
     def _is_block(self, value: Value) -> bool:
         if value.op in ("elem", "item"):
-            return _is_rooted(value)
+            return self._is_rooted(value)
         return (
             value.op == "attr"
             and value.args[0].op == "self"
@@ -618,20 +663,3 @@ class Calls(Machine):
                 else:
                     return None
         return bound
-
-
-def _is_rooted(value: Value) -> bool:
-    """Whether a value is reached from `self` or a parameter by attributes, items and iteration only."""
-    while True:
-        if value.op in ("self", "param"):
-            return True
-        if value.op == "elem":
-            value = value.args[1]
-        elif value.op in ("attr", "item"):
-            value = value.args[0]
-        elif value.op in ("mu", "out"):
-            value = value.args[2]
-        elif value.op == "pick":
-            return any(_is_rooted(part) for part in value.args[1])
-        else:
-            return value.op in ("op", "list", "tuple", "many", "grown")

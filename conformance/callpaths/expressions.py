@@ -354,6 +354,8 @@ class Expressions(Machine):
             left, right = operands
             if left.op == right.op and left.op in ("tuple", "list"):
                 return self.values.make(left.op, *left.args, *right.args)
+            if left.op == "grown" and right.op in ("tuple", "list"):
+                return self.values.make("grown", left.args[0], (*left.args[1], *right.args))
         return self.values.make("op", kind, operands)
 
     def _call(self, expression: ir.Call, frame: Frame) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,8 @@ from conformance.project.profile import CheckpointCallable
 from conformance.project.project import ClassDef, Definition, External, FunctionDef, Project
 
 MODULE_OPS = frozenset({"attr", "elem", "item", "param", "mu", "pick", "out"})
+_MAX_CHAIN = 4
+"""Longest chain of helpers from a forward to the one that has a word of checkpointing."""
 NO_SPAN = Span(0, 0, 0, 0)
 
 
@@ -53,6 +56,7 @@ class Machine:
         """What `__init__` stores on a bare module that serves as a namespace."""
         self._gates: dict[FunctionDef, str | None] = {}
         self._wrappers: dict[FunctionDef, CheckpointCallable | None] = {}
+        self._leading: dict[tuple[str, ClassDef | None], set[FunctionDef]] = {}
         self._likely: dict[FunctionDef, bool] = {}
         self._globals: dict[tuple[str, str], Value] = {}
         self._module_frames: dict[str, Frame] = {}
@@ -200,6 +204,36 @@ class Machine:
             self._likely[function] = found
         return found
 
+    def leads_to_likely(self, function: FunctionDef, cls: ClassDef | None) -> bool:
+        """Whether a function has a word of checkpointing, or calls one of its class or module that has."""
+        if self.is_likely(function):
+            return True
+        if cls is None:
+            cls = function.owner
+        key = (function.module.path, cls)
+        found = self._leading.get(key)
+        if found is None:
+            found = self._leading[key] = self._find_leading(function.module, cls)
+        return function in found
+
+    def _find_leading(self, module: ModuleFacts, cls: ClassDef | None) -> set[FunctionDef]:
+        project = self.project
+        functions = [project.function_def(module, facts) for facts in module.functions.values()]
+        if cls is not None:
+            for base in project.mro(cls):
+                if isinstance(base, ClassDef):
+                    functions.extend(project.function_def(base.module, f, base) for f in base.facts.methods.values())
+        found = {function for function in functions if self.is_likely(function)}
+        names = {function.facts.name for function in found} - {"forward", "__init__"}
+        for _ in range(_MAX_CHAIN):
+            if not names:
+                break
+            pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
+            more = {f for f in functions if f not in found and pattern.search(project.source_of(f))}
+            found |= more
+            names = {function.facts.name for function in more} - {"forward", "__init__"}
+        return found
+
     def _opaque(self, callee: Value, arguments: list[Value], keywords: list[tuple[str | None, Value]]) -> Value:
         return self.values.make("call", callee, tuple(arguments), tuple(keywords))
 
@@ -269,7 +303,8 @@ class Machine:
             for alternative in callee.args[1]:
                 self._note_call(alternative, method, arguments, keywords, span, frame, direct, callee)
             return
-        if callee.op not in (*MODULE_OPS, "self", "applied"):
+        is_module = callee.op in (*MODULE_OPS, "self", "applied")
+        if not is_module and not (self._checkpoints and self._checkpoints[-1].site.span == span):
             return
         site = self._site(frame, span)
         outer = site

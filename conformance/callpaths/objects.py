@@ -99,7 +99,7 @@ class Objects(Machine):
             base, index = value.args
             if index.op == "slice":
                 return self.objects_of(base, depth + 1)
-            return self.contents_of(base, depth + 1)
+            return _flat(self._at(found, index, depth + 1) for found in self.objects_of(base, depth + 1))
         if op == "attr":
             return _flat(
                 self._member_objects(owner, value.args[1], depth + 1)
@@ -116,6 +116,26 @@ class Objects(Machine):
         if op == "op" and value.args[0] in ("+", "*", "dict-of"):
             return (value,)
         return ()
+
+    def _at(self, container: Value, index: Value, depth: int) -> tuple[Value, ...]:
+        """The objects at an index or a key: one where it is a literal and the container is known item by item."""
+        if index.op == "const":
+            plain = container
+            if container.op == "inst" and container.args[0].op == "ref" and container.args[1]:
+                name: str = container.args[0].args[0]
+                plain = container.args[1][0] if name in self._containers or name in self._mappings else container
+                if name.rsplit(".", 1)[-1] == "Sequential":
+                    plain = self.values.make("list", *container.args[1])
+            if plain.op == "dict":
+                for key, value in plain.args[0]:
+                    if key is index:
+                        return self.objects_of(value, depth + 1)
+            elif plain.op in ("list", "tuple"):
+                items = self._sequence(plain)
+                key = index.args[1]
+                if items is not None and isinstance(key, int) and -len(items) <= key < len(items):
+                    return self.objects_of(items[key], depth + 1)
+        return self.contents_of(container, depth + 1)
 
     def _member_objects(self, owner: Value, name: str, depth: int) -> tuple[Value, ...]:
         """The objects that an attribute of an object can be."""
@@ -151,7 +171,14 @@ class Objects(Machine):
                 (self.contents_of(value.args[0], depth + 1), *(self.objects_of(i, depth + 1) for i in value.args[1]))
             )
         if op == "inst":
-            return self._contained(value, depth)
+            return self._contained(value.args[0], value.args[1], value.args[2], depth)
+        if op == "self":
+            cls: ClassDef = value.args[0]
+            init = self.project.method(cls, "__init__")
+            given: tuple[Value, ...] = ()
+            if init is not None:
+                given = tuple(self.values.make("param", "init", p.kind, p.name) for p in init.facts.parameters[1:])
+            return self._contained(self.values.make("class", cls), given, (), depth)
         if op == "dict":
             return _flat(self.objects_of(pair[1], depth + 1) for pair in value.args[0])
         if op == "merged":
@@ -169,8 +196,14 @@ class Objects(Machine):
             self.contents_of(found, depth + 1) for found in self.objects_of(value, depth + 1) if found is not value
         )
 
-    def _contained(self, value: Value, depth: int) -> tuple[Value, ...]:
-        called, arguments, keywords = value.args[:3]
+    def _contained(
+        self,
+        called: Value,
+        arguments: tuple[Value, ...],
+        keywords: tuple[tuple[str | None, Value], ...],
+        depth: int,
+    ) -> tuple[Value, ...]:
+        """The elements of an instance of a container class."""
         profile = self.project.profile
         if called.op == "ref":
             name = called.args[0]
@@ -180,7 +213,11 @@ class Objects(Machine):
                     for a in arguments
                 )
             if (name in self._containers or name in self._mappings) and (arguments or keywords):
-                return self.contents_of((*arguments, *(v for _, v in keywords))[0], depth + 1)
+                filling = (*arguments, *(v for _, v in keywords))[0]
+                if name in self._mappings and filling.op in ("list", "tuple"):
+                    pairs = [item for item in filling.args if item.op == "tuple" and len(item.args) == 2]
+                    return _flat(self.objects_of(pair.args[1], depth + 1) for pair in pairs)
+                return self.contents_of(filling, depth + 1)
         elif called.op == "class":
             cls: ClassDef = called.args[0]
             if self.project.inherits(cls, profile.containers) or self.project.inherits(cls, profile.mappings):
@@ -214,10 +251,7 @@ class Objects(Machine):
         finally:
             self._contents.pop()
             self._resume(saved)
-        found = _flat(self.contents_of(content, depth + 1) for content in contents)
-        if not found and arguments:
-            found = self.contents_of(arguments[0], depth + 1)
-        return found
+        return _flat(self.contents_of(content, depth + 1) for content in contents)
 
 
 def _flat(parts: Iterable[tuple[Value, ...]]) -> tuple[Value, ...]:

@@ -279,6 +279,9 @@ class CallPaths:
             unknown = unknown or f"the call doesn't fit the signature: {next(iter(bindings.values())).problem}"
         elif fitting and unknown is None and fitting[0].open is not None:
             unknown = fitting[0].open
+        common = _common(fitting)
+        if common is not None and len(common) < max(len(bound.values) for bound in fitting) and unknown is None:
+            unknown = "its classes bind the arguments to different parameters"
         public = CallPath(
             block=Block(
                 text=key.text,
@@ -288,7 +291,7 @@ class CallPaths:
             ),
             route=route,
             conditions=tuple(Condition(c.value, c.holds) for c in raw.conditions),
-            binding=dict(fitting[0].values) if fitting else None,
+            binding=common,
             call=self.place(raw.site),
             outer=self.place(raw.outer),
             function=raw.site.function,
@@ -302,13 +305,18 @@ class CallPaths:
         if callee.op == "param":
             return "the callee is a parameter"
         base = callee
+        profile = self.project.profile
+        made = False
         while base.op in ("attr", "elem", "item"):
+            if base.op == "attr" and base.args[0].op == "self":
+                made = self.interpreter.attribute_value(base.args[0].args[0], base.args[1]) is not None
             base = base.args[1] if base.op == "elem" else base.args[0]
-            if any(isinstance(cls, External) for cls in self.interpreter.classes_of(base)):
-                return "a class outside the source root holds it"
+            for cls in self.interpreter.classes_of(base):
+                if isinstance(cls, External) and cls.name not in (*profile.containers, *profile.mappings):
+                    return "a class outside the source root holds it"
         if base.op == "param":
             return "the container is a parameter"
-        if base.op == "self":
+        if base.op == "self" and not made:
             return "no assignment of the container was found"
         return "the container is made at run time"
 
@@ -332,6 +340,12 @@ class CallPaths:
         result = classes
         for literal in raw.conditions:
             test = literal.value
+            exact = self._exact_class(test, raw.callee)
+            if exact is not None:
+                result = tuple(
+                    c for c in result if not isinstance(c, ClassDef) or (c in exact or c.name in exact) is literal.holds
+                )
+                continue
             if test.op != "call" or test.args[0].op != "ref" or len(test.args[1]) != 2:
                 continue
             name, (subject, wanted) = test.args[0].args[0], test.args[1]
@@ -352,6 +366,25 @@ class CallPaths:
                     c for c in result if not isinstance(c, ClassDef) or self._has(c, attribute) is literal.holds
                 )
         return result
+
+    def _exact_class(self, test: Value, callee: Value) -> tuple[object, ...] | None:
+        """Classes, or their names, that `type(x) is C`, `x.__class__ == C` or `type(x).__name__ in (…)` asks for."""
+        if test.op != "cmp" or test.args[0] not in ("is", "==", "in"):
+            return None
+        subject, wanted = test.args[1], test.args[2]
+        if subject.op == "attr" and subject.args[1] == "__name__":
+            subject = subject.args[0]
+        if subject.op == "call" and subject.args[0].op == "ref" and subject.args[0].args[0] == "builtins.type":
+            subject = subject.args[1][0] if len(subject.args[1]) == 1 else subject
+        elif subject.op == "attr" and subject.args[1] == "__class__":
+            subject = subject.args[0]
+        else:
+            return None
+        if self.normal(subject) is not self.normal(callee):
+            return None
+        asked = wanted.args if wanted.op in ("tuple", "list") else (wanted,)
+        found = tuple(a.args[0] if a.op == "class" else a.args[1] for a in asked if a.op in ("class", "const"))
+        return found if len(found) == len(asked) else None
 
     def _has(self, cls: ClassDef, attribute: str) -> bool:
         return (
@@ -424,6 +457,14 @@ class CallPaths:
             for problem in entry.trace.problems:
                 result.unknown[problem] += 1
         return result
+
+
+def _common(bounds: list[Bound]) -> dict[str, Value] | None:
+    """What all bindings of one call have in common."""
+    if not bounds:
+        return None
+    first, *others = bounds
+    return {n: v for n, v in first.values.items() if all(other.values.get(n) is v for other in others)}
 
 
 def _root(value: Value) -> Value:

@@ -168,7 +168,7 @@ class Statements(Machine):
         return env, heap
 
     def _mu(self, loop: int, name: str, before: Value) -> Value:
-        if before.op == "many" or _is_filled(before):
+        if before.op in ("many", "self") or _is_filled(before):
             return before  # a container that is filled in the loop stays itself
         if before.op == "list":
             return self.values.make("grown", before, ())
@@ -409,7 +409,7 @@ class Statements(Machine):
         changed: Value | None = None
         if base.op in ("dict", "mu", "out", "phi", "merged", "or"):
             changed = self._dict_set(base, index, value)
-        elif base.op in ("inst", "grown", "many", "list"):
+        elif base.op in ("inst", "grown", "many", "list", "op"):
             changed = self.values.make("grown", base, (value,))
         if changed is not None:
             self._replace(target.base, changed, frame, line)
@@ -438,7 +438,8 @@ class Statements(Machine):
 def _is_filled(value: Value) -> bool:
     """Whether a value is an object that a loop fills, and so stays itself after it."""
     if value.op == "phi":
-        return _is_filled(value.args[1]) and _is_filled(value.args[2])
+        sides = [side for side in value.args[1:] if side.op != "unbound"]
+        return all(map(_is_filled, sides))
     return value.op in ("grown", "inst", "dict", "closure")
 
 
