@@ -249,8 +249,33 @@ def probe(body: str, parameters: str = "a, b, c", before: str = "", files: Mappi
     return Probe(interpreter, trace, sources)
 
 
-def reaching(
-    body: str, parameters: str = "a, b, c", before: str = "", files: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """For each marked call of `probe` in a function the arguments that reach it, as text."""
-    return probe(body, parameters, before, files).texts()
+EXPECTED = re.compile(r"\s*# == (.*)$")
+
+
+def assert_values(body: str, parameters: str = "a, b, c, d=None, *args, **kwargs", before: str = "") -> None:
+    """Compares the arguments of every `probe(...)  # == x, y when condition` with what the comment says.
+
+    ` when …` may be left out; `never` stands for a call that isn't reached, ` / ` parts the times it is.
+    """
+    lines = dedent(body).strip("\n").split("\n")
+    seen = probe("\n".join(lines), parameters, before)
+    first = seen.trace.function.span.line + 1
+    calls: dict[int, list[RawCall]] = {}
+    for call in seen.calls:
+        calls.setdefault(call.site.span.line - first, []).append(call)
+    wanted, found = [], []
+    for number, line in enumerate(lines):
+        match = EXPECTED.search(line)
+        assert match or "probe(" not in line, f"what reaches `{line.strip()}` isn't stated"
+        if not match:
+            continue
+        texts = []
+        for call in calls.get(number, []):
+            text = ", ".join(argument.text for argument in call.arguments)
+            if " when " in match[1]:
+                text += f" when {conjunction(literals(call.conditions)) or 'always'}"
+            texts.append(text)
+        wanted.append(line)
+        found.append(f"{line[: match.start()]}  # == {' / '.join(texts) or 'never'}")
+    assert wanted, "nothing is stated"
+    assert found == wanted
