@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from conformance.callpaths.binding import bind
 from conformance.callpaths.frames import Closure, Frame
 from conformance.callpaths.machine import MODULE_OPS, NO_SPAN, Machine, as_value, decorator_name
 from conformance.callpaths.values import Value
 from conformance.facts import ir
-from conformance.facts.ir import Function, Span
+from conformance.facts.ir import Expr, Function, Span
 from conformance.facts.module import ModuleFacts
 from conformance.project.project import ClassDef, FunctionDef
 
@@ -37,14 +38,14 @@ class Calls(Machine):
                 if done is not None:
                     return done
             callee = self.attribute(base, function.name, frame)
-        elif type(function) is ir.Name and function.id == "super" and not expression.arguments:
+        elif type(function) is ir.Name and function.id == "super":
             return self._super(frame)
         else:
             callee = self.eval(function, frame)
         arguments: list[Value] = []
         for argument in expression.arguments:
             self._usage = "other"
-            value = self.eval(argument, frame)
+            value = self._pass(argument, frame)
             if value.op == "star":
                 inside = self._sequence(value.args[0])
                 if inside is not None:
@@ -57,14 +58,69 @@ class Calls(Machine):
         keywords: list[tuple[str | None, Value]] = []
         for keyword in expression.keywords:
             self._usage = "other"
-            value = self.eval(keyword.value, frame)
+            value = self._pass(keyword.value, frame)
             if keyword.name is None:
                 keywords.extend(self.expand_keywords(value))
             else:
                 keywords.append((keyword.name, value))
+        if self._watched is not None:
+            self._note_passing(callee, arguments, keywords)
         self._usage = usage
         self._starred = any(type(argument) is ir.Star for argument in expression.arguments)
         return self.call(callee, arguments, keywords, expression.span, frame)
+
+    def _pass(self, argument: Expr, frame: Frame) -> Value:
+        """An argument. A watched parameter that is handed on as it is isn't read yet: the callee may ignore it."""
+        if self._watched is None or type(argument) is not ir.Name:
+            return self.eval(argument, frame)
+        seen = self._watched[1]
+        value = self.eval(argument, frame)
+        if value is self._watched[0]:
+            self._watched[1] = seen
+        return value
+
+    def _note_passing(self, callee: Value, arguments: list[Value], keywords: list[tuple[str | None, Value]]) -> None:
+        """Decides whether a callee that gets the watched parameter reads it."""
+        assert self._watched is not None
+        symbol = self._watched[0]
+        if symbol not in arguments and all(value is not symbol for _, value in keywords):
+            return
+        targets: list[tuple[FunctionDef, ClassDef | None]] = []
+        if callee.op in ("closure", "partial"):
+            return  # expanded: a read inside counts there
+        if callee.op == "bound":
+            targets.append((callee.args[1], callee.args[0].args[0]))
+        elif callee.op == "function":
+            targets.append((callee.args[0], None))
+        else:
+            classes = self.classes_of(callee)
+            for cls in classes:
+                method = self.project.method(cls, "forward") if isinstance(cls, ClassDef) else None
+                if method is not None and isinstance(cls, ClassDef):
+                    targets.append((method, cls))
+            if len(targets) < len(classes):
+                targets = []
+        if not targets or any(self._reads_argument(*target, arguments, keywords) for target in targets):
+            self._watched[1] = True
+
+    def _reads_argument(
+        self,
+        function: FunctionDef,
+        owner: ClassDef | None,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+    ) -> bool:
+        assert self._watched is not None
+        symbol = self._watched[0]
+        parameters = function.facts.parameters[1:] if owner is not None else function.facts.parameters
+        bound = bind(parameters, arguments, keywords)
+        names = [name for name, value in bound.values.items() if value is symbol]
+        if bound.open is not None or bound.problem is not None or not names or len(self._stack) > _MAX_DEPTH:
+            return True
+        if any(name.startswith("**") for name in names):
+            return True
+        settings = {n: v for n, v in bound.values.items() if v.op == "const"}
+        return any(self.reads(function, owner, name, settings) for name in names)
 
     def _super(self, frame: Frame) -> Value:
         owner: Frame | None = frame
@@ -155,8 +211,7 @@ class Calls(Machine):
         if op == "class":
             return self.values.make("inst", callee, tuple(arguments), tuple(keywords))
         if op == "container-method":
-            if self._contents:
-                self._contents[-1].extend(arguments)
+            self._fill(callee.args[2], callee.args[1], arguments)
             return self.values.none
         if op == "attr":
             return self._call_attribute(callee, arguments, keywords, span, frame)
@@ -165,6 +220,18 @@ class Calls(Machine):
         elif self._checkpoints and self._checkpoints[-1].site.span == span:
             self._note_call(callee, "forward", arguments, keywords, span, frame)  # a path, though an unknown one
         return self._opaque(callee, arguments, keywords)
+
+    def _fill(self, base: str, method: str, arguments: list[Value]) -> None:
+        """A method of a container class outside the tree, called while a class that inherits from it is built."""
+        if not self._contents or not arguments:
+            return
+        if method == "__init__" and base.rsplit(".", 1)[-1] == "Sequential":
+            filling = self.values.make("list", *arguments)
+        elif method in ("__init__", "extend", "update"):
+            filling = arguments[-1]
+        else:
+            filling = self.values.make("many", arguments[-1])
+        self._contents[-1].append(filling)
 
     def _call_choice(
         self,
@@ -245,6 +312,9 @@ class Calls(Machine):
             return arguments[0]
         elif name in ("copy.copy", "copy.deepcopy") and len(arguments) == 1:
             return arguments[0]
+        elif name.endswith(".__init__") and name[:-9] in (*self._containers, *self._mappings):
+            self._fill(name[:-9], "__init__", arguments[1:])  # `nn.ModuleList.__init__(self, modules)`
+            return values.none
         elif name in self._containers or name in self._mappings:
             return values.make("inst", callee, tuple(arguments), tuple(keywords))
         elif name == "itertools.chain":
@@ -319,6 +389,11 @@ class Calls(Machine):
         return None
 
     def _isinstance(self, value: Value, kinds: Value) -> Value | None:
+        classes = [cls for cls in self.classes_of(value) if isinstance(cls, ClassDef)] if value.op == "inst" else []
+        bases = self.project.profile.module_bases
+        is_module = kinds.op == "ref" and kinds.args[0] in bases
+        if classes and is_module and all(self.project.inherits(cls, bases) for cls in classes):
+            return self.values.true
         wanted = kinds.args if kinds.op == "tuple" else (kinds,)
         names = {kind.args[0] for kind in wanted if kind.op == "ref"}
         if value.op in ("tuple", "list", "dict"):

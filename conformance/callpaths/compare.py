@@ -11,7 +11,7 @@ from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Route
 from conformance.callpaths.paths import BlockPaths, Path
 from conformance.callpaths.trace import Literal, literals
-from conformance.callpaths.values import Value, walk
+from conformance.callpaths.values import Value, truth_of, walk
 from conformance.facts.ir import Const, Parameter
 from conformance.project.project import ClassDef, FunctionDef
 
@@ -241,6 +241,10 @@ def _matters(
         return False
     if passed.op == "unknown" or passed.op == "unbound":
         return False
+    if default is not None and truth_of(default) is False and assumptions.truth(passed) is False:
+        return False  # what is false either way is told apart by nothing but its type
+    if _is_excluded_cache(path, parameter, interpreter):
+        return False
     if default is values.none and passed.op == "phi" and _only_none(passed, values.none):
         return False
     method = method_of(path, cls, interpreter)
@@ -253,6 +257,14 @@ def _matters(
         return False  # a tuple and an output object give the same item
     owner = cls if isinstance(cls, ClassDef) else None
     return method is None or is_used(method, owner, parameter.name, bound, interpreter)
+
+
+def _is_excluded_cache(path: Path, parameter: Parameter, interpreter: Interpreter) -> bool:
+    """Whether the parameter is a cache that the path has switched off (`use_cache = False`)."""
+    if parameter.name not in interpreter.project.profile.caches:
+        return False
+    assumptions = path.assumptions(interpreter)
+    return any(assumptions.truth(value) is False for value in path.raw.switches)
 
 
 def _without_absent(value: Value, absent: Value) -> Value | None:

@@ -153,6 +153,10 @@ class Assumptions:
             kind, left, right = value.args
             if kind == "is" and right is self._values.none:
                 return self._is_none(left)
+            if kind == "is" and right in (self._values.true, self._values.false):
+                known = self.truth(left)
+                if known is not None and known is (right is self._values.false):
+                    return False
             if kind in ("==", "is", "<", "in"):
                 reduced = self._values.compare(kind, self.reduce(left), self.reduce(right))
                 if reduced is not value:

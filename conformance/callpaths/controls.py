@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from conformance.callpaths.compare import method_of
@@ -67,14 +66,9 @@ def is_setting(value: Value, owner: ClassDef, interpreter: Interpreter) -> bool:
 
 def setter_of(owner: ClassDef, attribute: str, interpreter: Interpreter) -> str | None:
     """A method that stores one of its parameters in the attribute; None when there is none."""
-    project = interpreter.project
-    stored = re.compile(rf"\bself\.{re.escape(attribute)}\s*(?::[^=\n]+)?=(?!=)")
-    for base in project.mro(owner):
-        if not isinstance(base, ClassDef):
-            continue
-        for facts in base.facts.methods.values():
-            if facts.name in ("__init__", "forward") or len(facts.parameters) < 2:
-                continue
-            if stored.search(project.source_of(project.function_def(base.module, facts, base))):
-                return facts.name
+    for base in interpreter.project.mro(owner):
+        if isinstance(base, ClassDef):
+            for function in interpreter.stores(base).get(attribute, ()):
+                if function.facts.name != "forward" and len(function.facts.parameters) > 1:
+                    return function.facts.name
     return None

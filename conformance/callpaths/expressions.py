@@ -111,6 +111,10 @@ class Expressions(Machine):
             if name == "__class__":
                 return values.make("class", base.args[0])
             method = self.project.method(base.args[0], name)
+            if method is None:
+                named = self._class_attribute(base.args[0], name)
+                if named is not None:
+                    return named
             if method is not None:
                 kinds = {decorator_name(d) for d in method.facts.decorators}
                 if "property" in kinds or "cached_property" in kinds:
@@ -134,6 +138,14 @@ class Expressions(Machine):
             return values.phi(test, self.attribute(body, name, frame), self.attribute(orelse, name, frame))
         return values.make("attr", base, name)
 
+    def _class_attribute(self, cls: ClassDef, name: str) -> Value | None:
+        """A class-level name for a class or a function, such as `block_class = Block`."""
+        found = self.project.class_attribute(cls, name)
+        if found is None or not isinstance(found[1], ir.Name | ir.Attr):
+            return None
+        definition = self.project.dotted(found[0].module, found[1])
+        return self._definition(definition) if isinstance(definition, ClassDef) else None
+
     def _property(self, base: Value, method: FunctionDef, frame: Frame) -> Value:
         if not self.is_likely(method) and not self._building and self._usage != "iterated":
             return self.values.make("attr", base, method.facts.name)
@@ -150,7 +162,7 @@ class Expressions(Machine):
                     method = self.project.function_def(candidate.module, candidate.facts.methods[name], candidate)
                     return self.values.make("bound", instance, method)
             elif candidate.name in self._containers or candidate.name in self._mappings:
-                return self.values.make("container-method", instance, name)
+                return self.values.make("container-method", instance, name, candidate.name)
         return self.values.make("attr", base, name)
 
     def _item_expression(self, expression: ir.Item, frame: Frame) -> Value:

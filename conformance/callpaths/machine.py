@@ -52,6 +52,7 @@ class Machine:
         self._tables: dict[ClassDef, dict[str, Value]] = {}
         self._extra: dict[tuple[ClassDef, str], Value | None] = {}
         self._contents_cache: dict[Value, tuple[Value, ...]] = {}
+        self._stores: dict[ClassDef, dict[str, list[FunctionDef]]] = {}
         self._namespaces: dict[tuple[Value, str], Value] = {}
         """What `__init__` stores on a bare module that serves as a namespace."""
         self._gates: dict[FunctionDef, str | None] = {}
@@ -286,6 +287,18 @@ class Machine:
         class_name = frame.owner.facts.qualname if frame.owner is not None else ""
         return Site(frame.module.path, qualname, class_name, span)
 
+    def _switches(self, frame: Frame) -> tuple[Value, ...]:
+        found = []
+        for name in self.project.profile.cache_switches:
+            owner: Frame | None = frame
+            while owner is not None:
+                value = owner.env.get(name)
+                if value is not None:
+                    found.append(value)
+                    break
+                owner = owner.parent
+        return tuple(found)
+
     def _note_call(
         self,
         callee: Value,
@@ -334,6 +347,7 @@ class Machine:
                 self._usage,
                 self._dead > 0,
                 frame.nested,
+                self._switches(frame),
                 self._starred,
                 choice,
                 direct,
@@ -341,6 +355,9 @@ class Machine:
         )
 
     # What the parts give each other
+
+    def reads(self, function: FunctionDef, owner: ClassDef | None, name: str, settings: dict[str, Value]) -> bool:
+        raise NotImplementedError
 
     def _call_expression(self, expression: ir.Call, frame: Frame) -> Value:
         raise NotImplementedError

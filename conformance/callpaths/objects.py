@@ -14,6 +14,9 @@ _MAX_LINKS = 16
 """Longest chain from a value to the object that it is."""
 
 
+_STORED = re.compile(r"\bself\.(\w+)\s*(?::[^=\n]+)?=(?!=)")
+
+
 class Objects(Machine):
     """A part of the interpreter."""
 
@@ -63,20 +66,27 @@ class Objects(Machine):
         return result
 
     def _stored_elsewhere(self, cls: ClassDef, name: str) -> Value | None:
-        pattern = re.compile(rf"\bself\.{re.escape(name)}\s*(?::[^=\n]+)?=(?!=)")
         found: list[Value] = []
         for base in self.project.mro(cls):
-            if not isinstance(base, ClassDef):
-                continue
-            for method in base.facts.methods.values():
-                if method.name == "__init__":
-                    continue
-                function = self.project.function_def(base.module, method, base)
-                if pattern.search(self.project.source_of(function)):
+            if isinstance(base, ClassDef):
+                for function in self.stores(base).get(name, ()):
                     value = self._run_for_attributes(cls, function).get(name)
                     if value is not None:
                         found.append(value)
         return self._pick(0, found) if found else None
+
+    def stores(self, cls: ClassDef) -> dict[str, list[FunctionDef]]:
+        """For each attribute of `self`, the methods of this very class, but `__init__`, that assign it."""
+        found = self._stores.get(cls)
+        if found is None:
+            found = self._stores[cls] = {}
+            for facts in cls.facts.methods.values():
+                if facts.name == "__init__":
+                    continue
+                function = self.project.function_def(cls.module, facts, cls)
+                for name in dict.fromkeys(_STORED.findall(self.project.source_of(function))):
+                    found.setdefault(name, []).append(function)
+        return found
 
     def classes_of(self, value: Value) -> tuple[ClassDef | External, ...]:
         """The classes that a module value can be an instance of; none when that isn't known."""

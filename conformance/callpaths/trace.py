@@ -57,6 +57,8 @@ class RawCall(NamedTuple):
     dead: bool
     wrapper: bool
     """True when the call stands in a nested function or lambda."""
+    switches: tuple[Value, ...]
+    """What the cache switches that the profile names are at the call."""
     starred: bool
     """True when the call forwards a `*sequence`: what is missing is missing where the sequence is made."""
     choice: Value | None

@@ -87,6 +87,10 @@ class Profile:
     """Classes that hold submodules in order."""
     mappings: tuple[str, ...] = ()
     """Classes that hold submodules by key."""
+    caches: tuple[str, ...] = ()
+    """Parameters of a block that take a cache."""
+    cache_switches: tuple[str, ...] = ()
+    """Names that are false where no cache is kept."""
     exemptions: tuple[Exemption, ...] = ()
 
 
@@ -100,6 +104,7 @@ _KEYS = {
     "control",
     "families",
     "module",
+    "cache",
     "exempt",
 }
 
@@ -132,6 +137,7 @@ def _load(path: Path, folder: Path, seen: tuple[Path, ...]) -> Profile:
     gate = reader.table("gate")
     families = reader.table("families")
     module = reader.table("module")
+    cache = reader.table("cache")
     own = checkpoint.texts("own")
     callables = tuple(
         CheckpointCallable(
@@ -163,6 +169,8 @@ def _load(path: Path, folder: Path, seen: tuple[Path, ...]) -> Profile:
         module_bases=(*module.texts("bases"), *base.module_bases),
         containers=(*module.texts("containers"), *base.containers),
         mappings=(*module.texts("mappings"), *base.mappings),
+        caches=(*cache.texts("parameters"), *base.caches),
+        cache_switches=(*cache.texts("switches"), *base.cache_switches),
         exemptions=(
             *(
                 Exemption(
