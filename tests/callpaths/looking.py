@@ -80,11 +80,21 @@ def model(
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
 
 
-def snippets(text: str, marks: pytest.MarkDecorator | tuple[()] = ()) -> list[ParameterSet]:
-    """Parameters of a test: pieces of source, parted by lines of `---` where there are any, else by blank lines."""
+def snippets(text: str) -> list[ParameterSet]:
+    """Parameters of a test: pieces of source, parted by lines of `---` where there are any, else by blank lines.
+
+    A piece that starts with `# wrong: REASON` is expected to fail for that reason.
+    """
     text = dedent(text).strip("\n")
     pieces = re.split(r"^---\n" if "\n---\n" in text else r"\n\s*\n", text, flags=re.MULTILINE)
-    return [pytest.param(piece.strip("\n"), marks=marks) for piece in pieces]
+    return [_snippet(piece.strip("\n")) for piece in pieces]
+
+
+def _snippet(piece: str) -> ParameterSet:
+    first, _, rest = piece.partition("\n")
+    if not first.startswith("# wrong: "):
+        return pytest.param(piece)
+    return pytest.param(rest, marks=pytest.mark.xfail(reason=first.removeprefix("# wrong: ")))
 
 
 def tree(files: Mapping[str, str]) -> EditedOverlay:

@@ -245,7 +245,6 @@ def test_list_of_closures() -> None:
     assert paths_of(source) == [CK]
 
 
-@pytest.mark.xfail(reason="the result of a yielded call is noted as dropped")
 def test_generator_is_not_run_by_its_call() -> None:
     """Making a generator runs nothing; iterating it does."""
     source = model(

@@ -13,8 +13,7 @@ from tests.callpaths.looking import assert_values, snippets
 
 @pytest.mark.parametrize(
     "source",
-    [
-        *snippets("""
+    snippets("""
             x = a
             probe(x)  # == a
             x = b
@@ -87,34 +86,30 @@ from tests.callpaths.looking import assert_values, snippets
             import math
             from os import path as p
             probe(math.pi, p)  # == pi, path
-        """),
-        *snippets(
-            """
+
+            # wrong: a starred target of an unknown sequence is one item
             first, *rest = a
             probe(first, rest)  # == a[0], a[1:]
 
+            # wrong: a starred target of an unknown sequence is one item
             first, *middle, last = a
             probe(first, middle, last)  # == a[0], a[1:-1], a[-1]
-            """,
-            pytest.mark.xfail(reason="a starred target of an unknown sequence is one item"),
-        ),
-        *snippets(
-            """
+
+            # wrong: a walrus in an operand that may not run binds always
             x = c
             y = b and (x := a)
             probe(x)  # == (a if b else c)
 
+            # wrong: a walrus in an operand that may not run binds always
             x = c
             y = b or (x := a)
             probe(x)  # == (c if b else a)
 
+            # wrong: a walrus in an operand that may not run binds always
             x = c
             y = (x := a) if b else 1
             probe(x)  # == (a if b else c)
-            """,
-            pytest.mark.xfail(reason="a walrus in an operand that may not run binds always"),
-        ),
-    ],
+            """),
 )
 def test_assignment(source: str) -> None:
     assert_values(source)
@@ -122,8 +117,7 @@ def test_assignment(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        *snippets("""
+    snippets("""
             x = a
             if b:
                 x = c
@@ -208,7 +202,6 @@ def test_assignment(source: str) -> None:
             if a:
                 probe(x)  # == (b if a else unbound) when a
         """),
-    ],
 )
 def test_branch(source: str) -> None:
     assert_values(source)
@@ -305,8 +298,7 @@ def test_what_holds_after_an_early_exit(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        *snippets("""
+    snippets("""
             for x in a:
                 probe(x)  # == a[*]
             probe(x)  # == x
@@ -380,9 +372,8 @@ def test_what_holds_after_an_early_exit(source: str) -> None:
             for i in a:
                 for j in a:
                     probe(i, j)  # == a[*], a[*]
-        """),
-        *snippets(
-            """
+
+            # wrong: the `else` of a loop is taken to run after a `break`, too
             x = b
             for i in a:
                 if i:
@@ -391,10 +382,7 @@ def test_what_holds_after_an_early_exit(source: str) -> None:
             else:
                 x = d
             probe(x)  # == x
-            """,
-            pytest.mark.xfail(reason="the `else` of a loop is taken to run after a `break`, too"),
-        ),
-    ],
+            """),
 )
 def test_loop(source: str) -> None:
     assert_values(source)
@@ -402,8 +390,7 @@ def test_loop(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        *snippets("""
+    snippets("""
             try:
                 x = a()
             except ValueError:
@@ -455,28 +442,21 @@ def test_loop(source: str) -> None:
             except* ValueError:
                 x = b
             probe(x)  # == (b if raises else a())
-        """),
-        *snippets(
-            """
+
+            # wrong: the name of an exception is unbound
             try:
                 a()
             except ValueError as error:
                 probe(error)  # == error
-            """,
-            pytest.mark.xfail(reason="the name of an exception is unbound"),
-        ),
-        *snippets(
-            """
+
+            # wrong: what a handler returns is left out
             def f(x):
                 try:
                     return x()
                 except ValueError:
                     return b
             probe(f(a))  # == (b if raises else a())
-            """,
-            pytest.mark.xfail(reason="what a handler returns is left out"),
-        ),
-    ],
+            """),
 )
 def test_try(source: str) -> None:
     assert_values(source)
@@ -511,8 +491,7 @@ def test_with(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        *snippets("""
+    snippets("""
             x = [i for i in a]
             probe(x, a)  # == [a[*], …], a
 
@@ -540,16 +519,12 @@ def test_with(source: str) -> None:
             [(x := i) for i in a]
             y = lambda: x
             probe(x)  # == a[*]
-        """),
-        *snippets(
-            """
+
+            # wrong: a walrus in a comprehension binds even when nothing is iterated
             x = b
             y = [x := i for i in a]
             probe(x)  # == x
-            """,
-            pytest.mark.xfail(reason="a walrus in a comprehension binds even when nothing is iterated"),
-        ),
-    ],
+            """),
 )
 def test_comprehension(source: str) -> None:
     assert_values(source)
@@ -669,8 +644,7 @@ def test_nested_function(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        *snippets("""
+    snippets("""
             match a:
                 case 1:
                     x = b
@@ -701,24 +675,17 @@ def test_nested_function(source: str) -> None:
                 case 1 | 2:
                     return
             probe(b)  # == b when not match 1 | 2(a)
-        """),
-        *snippets(
-            """
+
+            # wrong: the name of a pattern that takes everything is an opaque capture
             match a:
                 case other:
                     probe(other)  # == a
-            """,
-            pytest.mark.xfail(reason="the name of a pattern that takes everything is an opaque capture"),
-        ),
-        *snippets(
-            """
+
+            # wrong: the names of a pattern are bound after its guard
             match a:
                 case str() as s if s:
                     probe(s)  # == capture s(a) when match str() as s(a) and capture s(a)
-            """,
-            pytest.mark.xfail(reason="the names of a pattern are bound after its guard"),
-        ),
-    ],
+            """),
 )
 def test_match(source: str) -> None:
     assert_values(source)
@@ -726,8 +693,7 @@ def test_match(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        *snippets("""
+    snippets("""
             x = {"k": a}
             x["k"] = b
             probe(x["k"])  # == b
@@ -766,39 +732,36 @@ def test_match(source: str) -> None:
 
             x = a + (b,)
             probe((a, b) + (c,), [a] + [b])  # == (a, b, c), [a, b]
-        """),
-        *snippets(
-            """
+
+            # wrong: an item that is set is read as before
             x = {"k": a, **kwargs}
             x["k"] = b
             probe(x["k"])  # == b
 
+            # wrong: an item that is set is read as before
             kwargs["k"] = b
             probe(kwargs["k"])  # == b
 
+            # wrong: an item that is set is read as before
             a["k"] = b
             probe(a["k"])  # == b
 
+            # wrong: an item that is set is read as before
             x = [None] * 3
             x[0] = a
             probe(x[0])  # == a
 
+            # wrong: an item that is set is read as before
             x = [a, b]
             x[0] = c
             probe(x[0], x[1])  # == c, b
-            """,
-            pytest.mark.xfail(reason="an item that is set is read as before"),
-        ),
-        *snippets(
-            """
+
+            # wrong: a change through another name of the same dict isn't seen
             x = {"k": a}
             y = x
             y["k"] = b
             probe(x["k"])  # == b
-            """,
-            pytest.mark.xfail(reason="a change through another name of the same dict isn't seen"),
-        ),
-    ],
+            """),
 )
 def test_items(source: str) -> None:
     assert_values(source)
@@ -806,8 +769,7 @@ def test_items(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        *snippets("""
+    snippets("""
             a.x = b
             probe(a.x)  # == b
 
@@ -835,22 +797,19 @@ def test_items(source: str) -> None:
                 a.x = i
                 probe(a.x)  # == c[*]
             probe(a.x)  # == a.x
-        """),
-        *snippets(
-            """
+
+            # wrong: an attribute that one branch sets is unbound on the other
             if b:
                 a.x = c
             probe(a.x)  # == (c if b else a.x)
 
+            # wrong: an attribute that one branch sets is unbound on the other
             if b:
                 pass
             else:
                 a.x = c
             probe(a.x)  # == (a.x if b else c)
-            """,
-            pytest.mark.xfail(reason="an attribute that one branch sets is unbound on the other"),
-        ),
-    ],
+            """),
 )
 def test_attribute(source: str) -> None:
     assert_values(source)
@@ -858,8 +817,7 @@ def test_attribute(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        *snippets("""
+    snippets("""
             x = a and b
             probe(x)  # == (a and b)
 
@@ -880,53 +838,57 @@ def test_attribute(source: str) -> None:
             probe(isinstance((a,), tuple), isinstance([a], tuple))  # == True, False
 
             probe("s", 1.5, True, None, ..., b"x", 1j, -1)  # == 's', 1.5, True, None, ..., b'x', 1j, -1
-        """),
-        *snippets(
-            """
+
+            # wrong: `or` and `and` of values are reduced to their truth
             x = a or 2
             probe(x)  # == (a or 2)
 
+            # wrong: `or` and `and` of values are reduced to their truth
             x = a or 1.0
             probe(x)  # == (a or 1.0)
 
+            # wrong: `or` and `and` of values are reduced to their truth
             x = a or None
             probe(x)  # == (a or None)
 
+            # wrong: `or` and `and` of values are reduced to their truth
             x = a and 2
             probe(x)  # == (a and 2)
 
+            # wrong: `or` and `and` of values are reduced to their truth
             x = a and None
             probe(x)  # == (a and None)
 
+            # wrong: `or` and `and` of values are reduced to their truth
             x = a or [b]
             probe(x)  # == (a or [b])
 
+            # wrong: `or` and `and` of values are reduced to their truth
             x = a or (lambda y: y)
             probe(x)  # == (a or <lambda>)
-            """,
-            pytest.mark.xfail(reason="`or` and `and` of values are reduced to their truth"),
-        ),
-        *snippets(
-            """
+
+            # wrong: the text isn't source-like
             x = a
             x += b
             x *= 2
             probe(x)  # == (a + b) * 2
 
+            # wrong: the text isn't source-like
             probe((a - b) - c, a - (b - c))  # == a - b - c, a - (b - c)
 
+            # wrong: the text isn't source-like
             probe(-(a + b), (a + b)[0], (a or b).c)  # == -(a + b), (a + b)[0], (a or b).c
 
+            # wrong: the text isn't source-like
             probe(a[1:2], a[:], a[::2], a[:, b])  # == a[1:2], a[:], a[::2], a[:, b]
 
+            # wrong: the text isn't source-like
             probe(f"{a}{b!r}", {a, b}, {i: b for i in a})  # == f'{a}{b!r}', {a, b}, {a[*]: b, …}
 
+            # wrong: the text isn't source-like
             for x in (a, b):
                 probe(x)  # == (a | b)
-            """,
-            pytest.mark.xfail(reason="the text isn't source-like"),
-        ),
-    ],
+            """),
 )
 def test_operator(source: str) -> None:
     assert_values(source)

@@ -201,7 +201,6 @@ def make(module, return_dict=None):
     ]
 
 
-@pytest.mark.xfail(reason="what follows an early return under a known test isn't run as dead")
 def test_each_call_of_a_factory_has_its_own_branch() -> None:
     source = model(
         """
@@ -319,7 +318,6 @@ def make(module):
     assert [text for text in bindings_of(source_of(factory, "make(block), x, mask")) if "checkpointed" in text] == []
 
 
-@pytest.mark.xfail(reason="a star inside a tuple hides the tuple's known head")
 def test_splat_of_unknown_length_through_a_wrapper() -> None:
     factory = """
 def make(module):

