@@ -14,7 +14,7 @@ from pathlib import Path
 
 from conformance.callpaths.model import EntryPaths
 from conformance.callpaths.paths import CallPaths, Entry
-from conformance.facts.module import LIKELY, Unparsable, parse
+from conformance.facts.module import Unparsable, is_likely, parse
 from conformance.findings import Finding, Place, Severity, with_fingerprints
 from conformance.layout import allowlists_dir
 from conformance.project.families import Families
@@ -315,7 +315,7 @@ def _read(project: Project, path: str, clock: _Clock) -> Problem | None:
     try:
         with clock("read"):
             text = project.text(path)
-            likely = LIKELY.search(text) is not None
+            likely = is_likely(text)
         if likely or path in project.parsed:
             with clock("facts"):
                 project.module(path)

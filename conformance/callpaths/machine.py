@@ -11,7 +11,7 @@ from conformance.callpaths.trace import Capture, Checkpoint, Literal, RawCall, R
 from conformance.callpaths.values import Value, Values, truth_of
 from conformance.facts import ir
 from conformance.facts.ir import Expr, Function, Span
-from conformance.facts.module import LIKELY, ModuleFacts
+from conformance.facts.module import ModuleFacts, is_likely
 from conformance.project.profile import CheckpointCallable
 from conformance.project.project import ClassDef, Definition, External, FunctionDef, Project
 
@@ -201,7 +201,7 @@ class Machine:
     def is_likely(self, function: FunctionDef) -> bool:
         found = self._likely.get(function)
         if found is None:
-            found = LIKELY.search(self.project.source_of(function)) is not None
+            found = is_likely(self.project.source_of(function))
             self._likely[function] = found
         return found
 

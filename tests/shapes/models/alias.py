@@ -1,0 +1,44 @@
+"""A local name stands for one of two checkpoint callables."""
+
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(2, 2)
+
+    def forward(self, x, mask, scale=None):
+        x = x + mask
+        return self.lin(x if scale is None else x * scale)
+
+
+def run_saved(function, *args, use_reentrant=False):
+    return checkpoint(function, *args, use_reentrant=use_reentrant)
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gradient_checkpointing = False
+        self.blocks = nn.ModuleList([Block() for _ in range(3)])
+        self.backend = "plain"
+
+    def forward(self, x, mask):
+        if self.backend == "own":
+            save = run_saved
+        else:
+            save = checkpoint
+        for block in self.blocks:
+            if self.gradient_checkpointing:
+                # -> self.blocks[*] checkpointed(x=x, mask=mask)
+                x = save(block, x, mask, use_reentrant=False)
+            else:
+                # -> self.blocks[*] eager(x=x, mask=mask)
+                x = block(x, mask)
+        return x
+
+
+SETTINGS = {"gradient_checkpointing": (False, True), "backend": ("plain", "own")}
+MODES = ()

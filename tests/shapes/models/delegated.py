@@ -1,0 +1,44 @@
+"""The class that is called hands everything to another one."""
+
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(2, 2)
+
+    def forward(self, x, mask, scale=None):
+        x = x + mask
+        return self.lin(x if scale is None else x * scale)
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gradient_checkpointing = False
+        self.blocks = nn.ModuleList([Block() for _ in range(3)])
+
+    def forward(self, x, mask, scale=None):
+        for block in self.blocks:
+            if self.gradient_checkpointing:
+                # -> self.blocks[*] checkpointed(x=x, mask=mask, scale=scale)
+                x = checkpoint(block, x, mask, scale, use_reentrant=False)
+            else:
+                # -> self.blocks[*] eager(x=x, mask=mask, scale=scale)
+                x = block(x, mask, scale)
+        return x
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.core = Inner()
+
+    def forward(self, x, mask, scale=None):
+        return self.core(x, mask, scale)
+
+
+SETTINGS = {"gradient_checkpointing": (False, True)}
+MODES = ()

@@ -1,0 +1,37 @@
+"""A local function holds both routes; its names shadow those around it."""
+
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(2, 2)
+
+    def forward(self, x, mask, scale=None):
+        x = x + mask
+        return self.lin(x if scale is None else x * scale)
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gradient_checkpointing = False
+        self.blocks = nn.ModuleList([Block() for _ in range(3)])
+
+    def forward(self, x, mask, scale=None):
+        def apply(block, h, scale):
+            if self.gradient_checkpointing:
+                # -> self.blocks[*] checkpointed(x=x, mask=mask)
+                return checkpoint(block, h, scale, use_reentrant=False)
+            # -> self.blocks[*] eager(x=x, mask=mask)
+            return block(h, scale)
+
+        for block in self.blocks:
+            x = apply(block, x, mask)
+        return x
+
+
+SETTINGS = {"gradient_checkpointing": (False, True)}
+MODES = ()

@@ -1,0 +1,40 @@
+"""The loop stands in a base class, the container in the class that extends it."""
+
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(2, 2)
+
+    def forward(self, x, mask, scale=None):
+        x = x + mask
+        return self.lin(x if scale is None else x * scale)
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gradient_checkpointing = False
+
+    def forward(self, x, mask):
+        for block in self.blocks:
+            if self.gradient_checkpointing:
+                # -> self.blocks[*] checkpointed(x=x, mask=mask)
+                x = checkpoint(block, x, mask, use_reentrant=False)
+            else:
+                # -> self.blocks[*] eager(x=x, mask=mask)
+                x = block(x, mask)
+        return x
+
+
+class Model(Inner):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block() for _ in range(3)])
+
+
+SETTINGS = {"gradient_checkpointing": (False, True)}
+MODES = ()

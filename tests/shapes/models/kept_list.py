@@ -1,0 +1,37 @@
+"""A plain list keeps the blocks of two containers."""
+
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(2, 2)
+
+    def forward(self, x, mask, scale=None):
+        x = x + mask
+        return self.lin(x if scale is None else x * scale)
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gradient_checkpointing = False
+        self.blocks = nn.ModuleList([Block() for _ in range(2)])
+        self.others = nn.ModuleList([Block() for _ in range(2)])
+        self.both = list(self.blocks) + list(self.others)
+
+    def forward(self, x, mask):
+        for block in self.both:
+            if self.gradient_checkpointing:
+                # -> self.both[*] checkpointed(x=x, mask=mask)
+                x = checkpoint(block, x, mask, use_reentrant=False)
+            else:
+                # -> self.both[*] eager(x=x, mask=mask)
+                x = block(x, mask)
+        return x
+
+
+SETTINGS = {"gradient_checkpointing": (False, True)}
+MODES = ()
