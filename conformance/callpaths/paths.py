@@ -228,6 +228,8 @@ class CallPaths:
         values = self.interpreter.values
         if value.op == "elem":
             return values.make("elem", 0, self.normal(value.args[1]))
+        if value.op == "item" and value.args[1].op == "slice":
+            return self.normal(value.args[0])
         if value.op == "item":
             if value.args[1].op != "const":
                 return values.make("elem", 0, self.normal(value.args[0]))
@@ -290,7 +292,7 @@ class CallPaths:
                 is_element=_is_element(key),
             ),
             route=route,
-            conditions=tuple(Condition(c.value, c.holds) for c in raw.conditions),
+            conditions=_conditions(raw),
             binding=common,
             call=self.place(raw.site),
             outer=self.place(raw.outer),
@@ -457,6 +459,16 @@ class CallPaths:
             for problem in entry.trace.problems:
                 result.unknown[problem] += 1
         return result
+
+
+def _conditions(raw: RawCall) -> tuple[Condition, ...]:
+    """The conditions without those that are said by their parts, each once."""
+    found: dict[Condition, None] = {}
+    for literal in raw.conditions:
+        split = literal.value.op == ("and" if literal.holds else "or")
+        if not split:
+            found[Condition(literal.value, literal.holds)] = None
+    return tuple(found)
 
 
 def _common(bounds: list[Bound]) -> dict[str, Value] | None:

@@ -268,6 +268,13 @@ def truth_of(value: Value) -> bool | None:
 # Rendering
 
 
+def _operand(value: Value, depth: int) -> str:
+    """A part of a larger expression, in parentheses where it needs them."""
+    text = render(value, depth + 1)
+    is_compound = value.op in ("cmp", "not") or (value.op == "op" and len(value.args[1]) == 2)
+    return f"({text})" if is_compound else text
+
+
 def render(value: Value, depth: int) -> str:
     """Source-like text of a value; deep parts become `…`."""
     if depth > 8:
@@ -278,11 +285,12 @@ def render(value: Value, depth: int) -> str:
     if op in ("param", "free", "name"):
         return str(args[-1])
     if op == "attr":
-        return f"{render(args[0], depth + 1)}.{args[1]}"
+        return f"{_operand(args[0], depth)}.{args[1]}"
     if op == "item":
-        return f"{render(args[0], depth + 1)}[{render(args[1], depth + 1)}]"
+        return f"{_operand(args[0], depth)}[{render(args[1], depth + 1)}]"
     if op == "slice":
-        return ":".join("" if p is None else render(p, depth + 1) for p in args)
+        lower, upper, step = ("" if p is None else render(p, depth + 1) for p in args)
+        return f"{lower}:{upper}:{step}" if step else f"{lower}:{upper}"
     if op == "ref":
         return str(args[0]).rsplit(".", 1)[-1]
     if op in ("function", "class"):
@@ -326,28 +334,32 @@ def render(value: Value, depth: int) -> str:
             kind, left, right = inner.args
             flipped = {"is": "is not", "==": "!=", "in": "not in"}.get(kind)
             if flipped:
-                return f"{render(left, depth + 1)} {flipped} {render(right, depth + 1)}"
+                return f"{_operand(left, depth)} {flipped} {_operand(right, depth)}"
             if kind == "<":
-                return f"{render(left, depth + 1)} >= {render(right, depth + 1)}"
-        return f"not {render(inner, depth + 1)}"
+                return f"{_operand(left, depth)} >= {_operand(right, depth)}"
+        return f"not {_operand(inner, depth)}"
     if op in ("and", "or"):
         return "(" + f" {op} ".join(render(part, depth + 1) for part in args) + ")"
     if op == "cmp":
-        return f"{render(args[1], depth + 1)} {args[0]} {render(args[2], depth + 1)}"
+        return f"{_operand(args[1], depth)} {args[0]} {_operand(args[2], depth)}"
     if op == "call":
         function, arguments, keywords = args
         parts = [render(a, depth + 1) for a in arguments]
         parts += [f"{k}={render(v, depth + 1)}" if k else f"**{render(v, depth + 1)}" for k, v in keywords]
-        return f"{render(function, depth + 1)}({', '.join(parts)})"
+        return f"{_operand(function, depth)}({', '.join(parts)})"
     if op == "inst":
         return f"{render(args[0], depth + 1)}(…)"
     if op == "op":
         kind, operands = args
         if len(operands) == 2:
-            return f"{render(operands[0], depth + 1)} {kind} {render(operands[1], depth + 1)}"
+            return f"{_operand(operands[0], depth)} {kind} {_operand(operands[1], depth)}"
         if len(operands) == 1 and len(kind) == 1:
-            return f"{kind}{render(operands[0], depth + 1)}"
+            return f"{kind}{_operand(operands[0], depth)}"
         return f"{kind}({', '.join(render(o, depth + 1) for o in operands)})" if operands else str(kind)
     if op == "unknown":
         return f"<{args[0]}>"
+    if op == "raises":
+        return "an exception is raised"
+    if op == "iteration":
+        return "an iteration returns"
     return op

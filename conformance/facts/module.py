@@ -27,7 +27,6 @@ def is_likely(text: str) -> bool:
     return any(word in text for word in _WORDS)
 
 
-
 class Unparsable(Exception):
     """The text is no Python: the reason, and the line if one is known."""
 

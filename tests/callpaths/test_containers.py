@@ -255,7 +255,6 @@ def test_container_built_by_a_helper(source: str) -> None:
             def __init__(self, modules=None):
                 super().__init__(modules)
         ---
-        # wrong: `super` with arguments isn't followed
         class Blocks(nn.ModuleList):
             def __init__(self, modules):
                 super(Blocks, self).__init__(modules)
@@ -272,12 +271,10 @@ def test_container_built_by_a_helper(source: str) -> None:
                 super().__init__()
                 self.extend(modules)
         ---
-        # wrong: the base's `__init__` called by name isn't followed
         class Blocks(nn.ModuleList):
             def __init__(self, modules):
                 nn.ModuleList.__init__(self, modules)
         ---
-        # wrong: a base of the tree that is no container itself isn't followed
         class Base(nn.Sequential):
             pass
 
@@ -286,7 +283,6 @@ def test_container_built_by_a_helper(source: str) -> None:
             def __init__(self, modules):
                 super().__init__(*modules)
         ---
-        # wrong: overrides of append and extend aren't followed
         class Blocks(nn.ModuleList):
             def append(self, module):
                 return super().append(module)
@@ -346,7 +342,6 @@ class Blocks(nn.ModuleList):
     assert paths_of(source) == ["eager: eager self.blocks[*](x=x, mask=mask)"]
 
 
-@pytest.mark.xfail(reason="an override of append isn't followed")
 def test_container_class_whose_append_wraps() -> None:
     """What is kept is what the override hands on, not what it is given."""
     container = """

@@ -212,9 +212,7 @@ def test_grandparent_in_a_third_file() -> None:
     "init",
     [
         "super().__init__()",
-        pytest.param(
-            "super(Model, self).__init__()", marks=pytest.mark.xfail(reason="`super` with arguments isn't followed")
-        ),
+        "super(Model, self).__init__()",
         "Base.__init__(self)",
         "super().__init__(**{})",
     ],
@@ -309,7 +307,6 @@ class Base(nn.Module):
     ]
 
 
-@pytest.mark.xfail(reason="a class attribute that names a class isn't followed")
 def test_class_attribute_of_the_subclass_that_names_the_class() -> None:
     base = f"""{IMPORTS}
 {BLOCK}
