@@ -397,7 +397,7 @@ def test_loop(source: str) -> None:
                 x = b
             else:
                 x = c
-            probe(x)  # == (b if raises else c)
+            probe(x)  # == (b if an exception is raised else c)
 
             try:
                 x = a
@@ -441,7 +441,7 @@ def test_loop(source: str) -> None:
                 x = a()
             except* ValueError:
                 x = b
-            probe(x)  # == (b if raises else a())
+            probe(x)  # == (b if an exception is raised else a())
 
             # wrong: the name of an exception is unbound
             try:
@@ -455,7 +455,7 @@ def test_loop(source: str) -> None:
                     return x()
                 except ValueError:
                     return b
-            probe(f(a))  # == (b if raises else a())
+            probe(f(a))  # == (b if an exception is raised else a())
             """),
 )
 def test_try(source: str) -> None:
@@ -867,7 +867,6 @@ def test_attribute(source: str) -> None:
             x = a or (lambda y: y)
             probe(x)  # == (a or <lambda>)
 
-            # wrong: the text isn't source-like
             x = a
             x += b
             x *= 2
@@ -876,7 +875,9 @@ def test_attribute(source: str) -> None:
             # wrong: the text isn't source-like
             probe((a - b) - c, a - (b - c))  # == a - b - c, a - (b - c)
 
-            # wrong: the text isn't source-like
+            # wrong: a comparison is shown with needless parentheses
+            probe(a % 2 == 0, a + b < c, a.b(c) is None)  # == a % 2 == 0, a + b < c, a.b(c) is None
+
             probe(-(a + b), (a + b)[0], (a or b).c)  # == -(a + b), (a + b)[0], (a or b).c
 
             # wrong: the text isn't source-like

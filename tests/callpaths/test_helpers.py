@@ -54,14 +54,14 @@ def test_helper_method_called_with_keywords_and_an_index() -> None:
         """,
         methods="""
         def _run(self, index, block, hidden, mask=None, extra=2.0):
-            if self.gradient_checkpointing and index % 2 == 0:
+            if self.gradient_checkpointing and index < 2:
                 return checkpoint(block, hidden, mask, extra, use_reentrant=False)  # <- ck
             return block(hidden, mask=mask, scale=extra)  # <- eager
         """,
     )
     assert paths_of(source) == [
-        f"ck: checkpointed self.blocks[*](x=x, mask=mask, scale=2.0) if {FLAG} and index % 2 == 0 -> unpack:2",
-        f"eager: eager self.blocks[*](x=x, mask=mask, scale=2.0) if not ({FLAG} and index % 2 == 0) -> unpack:2",
+        f"ck: checkpointed self.blocks[*](x=x, mask=mask, scale=2.0) if {FLAG} and index < 2 -> unpack:2",
+        f"eager: eager self.blocks[*](x=x, mask=mask, scale=2.0) if not ({FLAG} and index < 2) -> unpack:2",
     ]
 
 
