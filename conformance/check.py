@@ -139,6 +139,8 @@ def check(
                 with clock("call paths"):
                     entries.extend(calls.entries(module))
             project.forget_text(path)
+        given = set(files)
+        problems.extend(problem for path, problem in project.problems.items() if path not in given)
         findings = _unreadable(problems, rules)
         with clock("rules"):
             for rule in rules:

@@ -150,7 +150,8 @@ class Calls(Machine):
                 if not (key.op == "const" and isinstance(key.args[1], str)):
                     return [(None, value)]
                 base = [pair for pair in base if pair[0] != key.args[1]]
-                base.append((key.args[1], item))
+                if item is not values.absent:
+                    base.append((key.args[1], item))
             return base
         if op == "union":
             return [*self.expand_keywords(value.args[0]), *self.expand_keywords(value.args[1])]
@@ -455,12 +456,17 @@ class Calls(Machine):
                     self._replace(function.base, values.make("dict", pairs), frame, expression.span.line)
                 if found is not None:
                     return found
-                if key.op != "const" and base.args[0]:
+                if key.op != "const" and base.args[0] and name == "get":
                     return self.item(base, key)
                 if key.op == "const" and all(known.op == "const" for known, _ in base.args[0]):
                     if len(expression.arguments) > 1:
                         return self.eval(expression.arguments[1], frame)
                     return values.none if name == "get" else None
+        if name == "pop" and expression.arguments and base.op in ("param", "attr", "merged", "union", "phi", "call"):
+            key = self.eval(expression.arguments[0], frame)
+            if key.op == "const" and isinstance(key.args[1], str):
+                self._replace(function.base, values.make("merged", base, ((key, values.absent),)), frame, 0)
+                return self.item(base, key)
         return None
 
     def _is_container(self, value: Value) -> bool:

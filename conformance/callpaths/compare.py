@@ -248,7 +248,7 @@ def _matters(
     if default is values.none and passed.op == "phi" and _only_none(passed, values.none):
         return False
     method = method_of(path, cls, interpreter)
-    results = {p.raw.result.partition(":")[0] for p in (path, other)}
+    results = {p.raw.result.replace("unpack:1", "index:0").partition(":")[0] for p in (path, other)}
     if (
         method is not None
         and results <= {"index", "attribute"}

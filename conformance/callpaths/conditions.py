@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from conformance.callpaths.values import Value, Values, truth_of
 
 _MAX_ROUNDS = 8
+_MAX_NESTED = 2
 
 
 def consequences(values: Values, value: Value, holds: bool, depth: int = 0) -> set[tuple[Value, bool]]:
@@ -43,14 +44,18 @@ class Assumptions:
     `truth` is True or False only when it follows; None means that both are possible as far as is known.
     """
 
-    def __init__(self, values: Values, literals: Iterable[tuple[Value, bool]]) -> None:
+    def __init__(self, values: Values, literals: Iterable[tuple[Value, bool]], depth: int = 0) -> None:
         self._values = values
+        self._depth = depth
+        self._literals = list(literals)
+        self._equal: dict[Value, Value] = {}
+        """Values that are equal to a constant."""
         self._known: dict[Value, bool] = {}
         self._clauses: list[tuple[Value, ...]] = []
         """Disjunctions that hold."""
         self._reduced: dict[Value, Value] = {}
         self.contradictory = False
-        for value, holds in literals:
+        for value, holds in self._literals:
             self._add(value, holds)
         self._propagate()
 
@@ -90,6 +95,30 @@ class Assumptions:
             for part, state in consequences(self._values, value, holds):
                 if part is not value:
                     self._add(part, state)
+            test, body, orelse = value.args
+            # Either side with its test: a clause that propagation may decide.
+            negate, all_of = self._values.negate, self._values.all_of
+            first, second = (body, orelse) if holds else (negate(body), negate(orelse))
+            self._clauses.append((all_of((test, first)), all_of((negate(test), second))))
+        elif op == "cmp":
+            self._compare(value, holds)
+        elif op == "call" and _is_bool_of(value):
+            self._add(value.args[1][0], holds)
+
+    def _compare(self, value: Value, holds: bool) -> None:
+        """What a comparison says of its left side."""
+        kind, left, right = value.args
+        if not holds or right.op != "const":
+            return
+        if kind == "is" and right.args[1] is None:
+            self._add(left, False)
+        elif kind == "==":
+            other = self._equal.setdefault(left, right)
+            if other is not right and other.args[1] != right.args[1]:
+                self.contradictory = True
+            known = truth_of(right)
+            if known is not None:
+                self._add(left, known)
 
     def _propagate(self) -> None:
         for _ in range(_MAX_ROUNDS):
@@ -120,6 +149,9 @@ class Assumptions:
         known = truth_of(value)
         if known is not None:
             return known
+        equal = self._equal.get(value)
+        if equal is not None:
+            return truth_of(equal)
         op = value.op
         if op == "not":
             inner = self.truth(value.args[0])
@@ -147,8 +179,15 @@ class Assumptions:
             known = self.truth(test)
             if known is not None:
                 return self.truth(body if known else orelse)
-            first = self.truth(body)
-            return first if first is not None and first == self.truth(orelse) else None
+            first, second = self.truth(body), self.truth(orelse)
+            if (first is None) is not (second is None) and self._depth < _MAX_NESTED:
+                # One side is known; the other one may be, where its test holds.
+                side, state = (body, True) if first is None else (orelse, False)
+                nested = Assumptions(self._values, [*self._literals, (test, state)], self._depth + 1)
+                if nested.contradictory:
+                    return second if first is None else first
+                first, second = (nested.truth(side), second) if first is None else (first, nested.truth(side))
+            return first if first is not None and first == second else None
         if op == "cmp":
             kind, left, right = value.args
             if kind == "is" and right is self._values.none:
@@ -184,10 +223,7 @@ class Assumptions:
         return None
 
     def _call(self, value: Value) -> bool | None:
-        function, arguments, keywords = value.args
-        if function.op == "ref" and function.args[0] == "builtins.bool" and len(arguments) == 1 and not keywords:
-            return self.truth(arguments[0])
-        return None
+        return self.truth(value.args[1][0]) if _is_bool_of(value) else None
 
     def reduce(self, value: Value) -> Value:
         """The value that this one is under the assumptions; itself where nothing is known."""
@@ -203,6 +239,8 @@ class Assumptions:
                 result = self.reduce(body if known else orelse)
             else:
                 result = self._values.phi(test, self.reduce(body), self.reduce(orelse))
+        elif value in self._equal:
+            result = self._equal[value]
         elif self._known:
             none = self._values.none
             if self._known.get(self._values.make("cmp", "is", value, none)) is True:
@@ -213,6 +251,12 @@ class Assumptions:
     def implies(self, value: Value, holds: bool) -> bool:
         """Whether the literal follows."""
         return self.truth(value) is holds
+
+
+def _is_bool_of(value: Value) -> bool:
+    """`bool(x)`."""
+    function, arguments, keywords = value.args
+    return function.op == "ref" and function.args[0] == "builtins.bool" and len(arguments) == 1 and not keywords
 
 
 def exclusive(values: Values, first: Iterable[tuple[Value, bool]], second: Iterable[tuple[Value, bool]]) -> bool:

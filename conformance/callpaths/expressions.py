@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.callpaths.frames import Frame
 from conformance.callpaths.machine import NO_SPAN, Machine, decorator_name
-from conformance.callpaths.values import Value, truth_of
+from conformance.callpaths.values import Value
 from conformance.facts import ir
 from conformance.facts.ir import Expr
 from conformance.facts.module import ModuleFacts
@@ -41,7 +41,7 @@ class Expressions(Machine):
             if value is not None:
                 if self._watched is not None and value is self._watched[0]:
                     self._watched[1] = True
-                self._note_capture(name, value, owner, child)
+                self._note_capture(name, value, owner, child, frame)
                 return value
             if name in owner.locals:
                 return self.values.make("unbound", name)
@@ -77,6 +77,9 @@ class Expressions(Machine):
             called = self.project.dotted(definition.module, value.function)
             if not (isinstance(called, External) and called.name == "functools.partial"):
                 return opaque
+        elif isinstance(value, ir.Const):
+            # By convention, what is spelled in capitals stays what it is.
+            return self.values.const(value.value) if definition.name.isupper() else opaque
         elif not isinstance(value, ir.Lambda | ir.Choice | ir.Display | ir.Mapping):
             return opaque
         saved = self._suspend()
@@ -199,8 +202,8 @@ class Expressions(Machine):
         elif base.op == "merged":
             for key, value in reversed(base.args[1]):
                 if key is index:
-                    return value  # type: ignore[no-any-return]
-            if index.op == "const":
+                    return value if value is not values.absent else values.make("unbound", "item")
+            if index.op == "const" and all(key.op == "const" for key, _ in base.args[1]):
                 return self.item(base.args[0], index)
         elif base.op == "phi":
             test, body, orelse = base.args
@@ -258,11 +261,18 @@ class Expressions(Machine):
     def _bool(self, expression: ir.Bool, frame: Frame) -> Value:
         """`and`/`or`: a later operand runs under what the earlier ones say."""
         mark = len(self._conditions)
-        parts = []
+        parts: list[Value] = []
         is_and = expression.kind == "and"
         for operand in expression.values:
             self._usage = "other"
-            value = self.eval(operand, frame)
+            if not parts:
+                value = self.eval(operand, frame)
+            else:
+                # What an operand binds or changes is so only where it runs.
+                before, heap = dict(frame.env), dict(self._heap)
+                value = self.eval(operand, frame)
+                test = self.values.all_of(parts) if is_and else self.values.negate(self.values.any_of(parts))
+                self._rejoin(test, before, heap, frame)
             parts.append(value)
             known = self._truth(value)
             if known is (not is_and):
@@ -270,15 +280,14 @@ class Expressions(Machine):
             if known is None:
                 self._push(value, is_and, self._next())
         self._truncate(mark)
-        if is_and:
-            if truth_of(parts[-1]) is None and all(truth_of(part) is True for part in parts[:-1]):
-                return parts[-1]
-            return self.values.all_of(parts)
-        if all(truth_of(part) is False for part in parts[:-1]):
-            return parts[-1]
-        if truth_of(parts[0]) is True:
-            return parts[0]
-        return self.values.any_of(parts)
+        return self.values.chain(expression.kind, parts)
+
+    def _rejoin(self, test: Value, env: dict[str, Value], heap: dict[Any, Value], frame: Frame) -> None:
+        """Joins the state before an operand with the one after it, where the operand changed anything."""
+        if frame.env != env:
+            frame.env = self._join(test, frame.env, env)
+        if self._heap != heap:
+            self._heap = self._join_heap(test, self._heap, heap)
 
     def _not(self, expression: ir.Not, frame: Frame) -> Value:
         self._usage = "other"
@@ -300,11 +309,15 @@ class Expressions(Machine):
         mark = len(self._conditions)
         branch = self._next()
         self._push(test, True, branch)
+        before, heap = dict(frame.env), dict(self._heap)
         body = self.eval(expression.body, frame)
+        self._rejoin(test, before, heap, frame)
         self._truncate(mark)
         self._usage = usage
         self._push(test, False, branch)
+        before, heap = dict(frame.env), dict(self._heap)
         orelse = self.eval(expression.orelse, frame)
+        self._rejoin(self.values.negate(test), before, heap, frame)
         self._truncate(mark)
         return self.values.phi(test, body, orelse)
 

@@ -30,6 +30,7 @@ class Frame:
         "captures",
         "condition_mark",
         "env",
+        "failures",
         "function",
         "locals",
         "loops",
@@ -69,6 +70,8 @@ class Frame:
         self.yields: list[Value] = []
         self.states: dict[str, int] = {}
         """Lengths of the tuples that a loop carries: they keep them."""
+        self.failures: list[Value] = []
+        """For each open `try`: that its body fails."""
         self.condition_mark = 0
         self.usage = "other"
         self.nested = parent is not None

@@ -165,18 +165,20 @@ class Machine:
             Rebinding(name, value, self._next(), tuple(self._conditions), tuple(frame.loops), is_target, line)
         )
 
-    def _note_capture(self, name: str, value: Value, owner: Frame, child: Frame) -> None:
+    def _note_capture(self, name: str, value: Value, owner: Frame, child: Frame, frame: Frame) -> None:
         """A free name is read; under a checkpoint it will be read again during backward."""
         if not self._checkpoints or self._dead or self._quiet:
             return
-        checkpoint = self._checkpoints[-1]
-        for outer in self._checkpoints:
-            if owner.serial < outer.start:
-                checkpoint = outer
-                break
-        else:
+        checkpoint = next((outer for outer in self._checkpoints if owner.serial < outer.start), None)
+        if checkpoint is None:
             return
+        # The function that runs again: the outermost one on the way to the name that was entered since.
         function = child.function
+        reader: Frame | None = frame
+        while reader is not None and reader is not owner:
+            if reader.serial > checkpoint.start and reader.function is not None:
+                child, function = reader, reader.function
+            reader = reader.parent
         if function is None:
             return
         owner.captures.append(
@@ -236,6 +238,8 @@ class Machine:
         return found
 
     def _opaque(self, callee: Value, arguments: list[Value], keywords: list[tuple[str | None, Value]]) -> Value:
+        if len(keywords) > 1 and all(name is not None for name, _ in keywords):
+            keywords = sorted(keywords, key=lambda pair: pair[0] or "")
         return self.values.make("call", callee, tuple(arguments), tuple(keywords))
 
     def _dict(self, pairs: dict[Value, Value]) -> Value:
@@ -463,6 +467,14 @@ class Machine:
         raise NotImplementedError
 
     def iterate(self, value: Value, loop: int) -> Value:
+        raise NotImplementedError
+
+    def _join(self, test: Value, first: dict[Any, Value], second: dict[Any, Value]) -> dict[Any, Value]:
+        raise NotImplementedError
+
+    def _join_heap(
+        self, test: Value, first: dict[tuple[Value, str], Value], second: dict[tuple[Value, str], Value]
+    ) -> dict[tuple[Value, str], Value]:
         raise NotImplementedError
 
     def run(self, function: FunctionDef, owner: ClassDef | None) -> Trace | None:

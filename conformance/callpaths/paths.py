@@ -175,8 +175,10 @@ class CallPaths:
                 groups[(key, raw.method)] = group
             group.paths.append(self._path(raw, key))
         blocks = []
+        chosen = {group.key for group in groups.values() if self._is_block(group)}
         for group in groups.values():
-            if self._is_block(group):
+            # Another method of a block counts with it: an eager call may take another entry.
+            if group.key in chosen and (group.key.op != "self" or self._is_block(group)):
                 blocks.append(group)
         loops, unresolved = self._loops(trace)
         line = function.facts.span.line

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from conformance.callpaths.conditions import consequences
 from conformance.callpaths.frames import Closure, Frame, TooLarge
 from conformance.callpaths.machine import Machine, as_value
 from conformance.callpaths.trace import Literal, LoopSeen
@@ -14,6 +15,8 @@ from conformance.facts.ir import Expr, Function
 
 _MAX_STEPS = 400_000
 """Most statements that one entry may run, expanded calls included."""
+
+_TELLS = frozenset({"debug", "info", "warning", "warn", "error", "warning_once", "info_once", "print", "deprecate"})
 
 
 class Statements(Machine):
@@ -46,7 +49,10 @@ class Statements(Machine):
 
     def _if_statement(self, statement: ir.If, frame: Frame) -> bool:
         self._usage = "other"
+        seen = self._watched[1] if self._watched is not None else False
         test = self.eval(statement.test, frame)
+        if self._watched is not None and not statement.orelse and _only_logs(statement.body):
+            self._watched[1] = seen  # a parameter that decides only on a warning has no effect
         known = self._truth(test)
         if known is not None:
             live, dead = (statement.body, statement.orelse) if known else (statement.orelse, statement.body)
@@ -82,7 +88,7 @@ class Statements(Machine):
             self._extend(extra_body)
             return True
         frame.env = self._join(test, env_body, frame.env)
-        self._heap = self._join(test, heap_body, self._heap)
+        self._heap = self._join_heap(test, heap_body, self._heap)
         if (_has_more(extra_body, branch) and _leaves(statement.body)) or (
             _has_more(extra_else, branch) and _leaves(statement.orelse)
         ):
@@ -117,6 +123,17 @@ class Statements(Machine):
                 result[key] = self.values.phi(test, self.values.make("unbound", key), value)
         return result
 
+    def _join_heap(
+        self, test: Value, first: dict[tuple[Value, str], Value], second: dict[tuple[Value, str], Value]
+    ) -> dict[tuple[Value, str], Value]:
+        """Joins attributes: the side that doesn't set one leaves what it was."""
+        first, second = dict(first), dict(second)
+        for key in first.keys() ^ second.keys():
+            base, name = key
+            kept = self.values.make("unbound", name) if self._building else self.values.make("attr", base, name)
+            (second if key in first else first)[key] = kept
+        return self._join(test, first, second)
+
     def _for_statement(self, statement: ir.For, frame: Frame) -> bool:
         self._usage = "iterated"
         iterable = self._iterable(statement.iterable, frame)
@@ -131,7 +148,26 @@ class Statements(Machine):
         self._truncate(mark)
         frame.loops.pop()
         self._leave_loop(statement.changed, loop, before, frame)
-        return self._block(statement.orelse, frame) if statement.orelse else True
+        return self._loop_else(statement.body, statement.orelse, frame)
+
+    def _loop_else(self, body: ir.Block, orelse: ir.Block, frame: Frame) -> bool:
+        """The `else` of a loop: skipped where the loop may be left by a `break`."""
+        if not orelse:
+            return True
+        if not _breaks(body):
+            return self._block(orelse, frame)
+        mark = len(self._conditions)
+        env, heap = dict(frame.env), dict(self._heap)
+        finished = self.values.make("finished", self._next())
+        self._push(finished, True, self._next())
+        alive = self._block(orelse, frame)
+        self._truncate(mark)
+        if alive:
+            frame.env = self._join(finished, frame.env, env)
+            self._heap = self._join_heap(finished, self._heap, heap)
+        else:
+            frame.env, self._heap = env, heap
+        return True
 
     def _while_statement(self, statement: ir.While, frame: Frame) -> bool:
         loop = self._next()
@@ -146,7 +182,7 @@ class Statements(Machine):
         self._truncate(mark)
         frame.loops.pop()
         self._leave_loop(statement.changed, loop, before, frame)
-        return self._block(statement.orelse, frame) if statement.orelse else True
+        return self._loop_else(statement.body, statement.orelse, frame)
 
     def _enter_loop(
         self, changed: frozenset[str], loop: int, frame: Frame
@@ -211,8 +247,13 @@ class Statements(Machine):
         frame.env, self._heap = dict(env), dict(heap)
         mark = len(self._conditions)
         failed = self.values.make("raises", self._next())
+        stopped = self.values.make("stopped", self._next())  # where in its body it was left
         branch = self._next()
+        if statement.handlers:
+            frame.failures.append(failed)
         alive = self._block(statement.body, frame)
+        if statement.handlers:
+            frame.failures.pop()
         if alive and statement.orelse:
             alive = self._block(statement.orelse, frame)
         env_body, heap_body = frame.env, self._heap
@@ -221,15 +262,15 @@ class Statements(Machine):
         result_env, result_heap, any_alive = env_body, heap_body, alive
         for handler in statement.handlers:
             # The body may have stopped anywhere: either state reaches the handler.
-            frame.env = self._join(failed, env, env_body)
-            self._heap = self._join(failed, heap, heap_body)
+            frame.env = self._join(stopped, env, env_body)
+            self._heap = self._join_heap(stopped, heap, heap_body)
             self._push(failed, True, branch)
             handler_alive = self._block(handler, frame)
             self._truncate(mark)
             if handler_alive:
                 if any_alive:
                     result_env = self._join(failed, frame.env, result_env)
-                    result_heap = self._join(failed, self._heap, result_heap)
+                    result_heap = self._join_heap(failed, self._heap, result_heap)
                 else:
                     result_env, result_heap, any_alive = frame.env, self._heap, True
                     extra = []
@@ -268,6 +309,7 @@ class Statements(Machine):
         self._usage = frame.usage
         value = self.values.none if statement.value is None else self.eval(statement.value, frame)
         conditions = tuple(self._conditions[frame.condition_mark :])
+        conditions = (*conditions, *(Literal(failed, False, 0) for failed in frame.failures))
         if frame.loops:
             # Which iteration returns isn't known.
             conditions = (*conditions, Literal(self.values.make("iteration", self._next()), True, self._next()))
@@ -357,9 +399,9 @@ class Statements(Machine):
             for value, conditions in self._flags.pop(carried):
                 if value is carried or truth_of(value) is False:
                     continue
-                known = {(c.value, c.holds) for c in conditions if loop not in c.value.loops}
-                if truth_of(value) is None and value.op == "and":
-                    known |= {(part, True) for part in value.args if loop not in part.loops}
+                known = {(c.value, c.holds) for c in conditions}
+                known |= consequences(self.values, value, True)
+                known = {(part, holds) for part, holds in known if loop not in part.loops}
                 common = known if common is None else common & known
             if common:
                 self.values.implied[carried] = tuple(common)
@@ -401,18 +443,34 @@ class Statements(Machine):
         if value.op == "pick":
             parts = [self._unpack(alternative, targets) for alternative in value.args[1]]
             return [self.values.make("pick", value.args[0], alternatives) for alternatives in zip(*parts, strict=True)]
+        if starred is not None:
+            return self._unpack_starred(value, starred, count)
         return [self.item(value, self.values.const(index)) for index in range(count)]
+
+    def _unpack_starred(self, value: Value, starred: int, count: int) -> list[Value]:
+        """`first, *rest, last = value` of unknown length."""
+        const = self.values.const
+        after = count - starred - 1
+        upper = const(-after) if after else None
+        rest = self.item(value, self.values.make("slice", const(starred), upper, None))
+        heads = [self.item(value, const(index)) for index in range(starred)]
+        return [*heads, rest, *(self.item(value, const(index - after)) for index in range(after))]
 
     def _store_item(self, target: ir.Item, value: Value, frame: Frame, line: int) -> None:
         base = self.eval(target.base, frame)
         index = self.eval(target.key, frame)
-        changed: Value | None = None
-        if base.op in ("dict", "mu", "out", "phi", "merged", "or"):
-            changed = self._dict_set(base, index, value)
-        elif base.op in ("inst", "grown", "many", "list", "op"):
+        if base.op == "list" and index.op == "const" and isinstance(index.args[1], int):
+            items = self._sequence(base)
+            position = index.args[1]
+            if items is not None and -len(items) <= position < len(items):
+                items[position] = value
+                self._replace(target.base, self.values.make("list", *items), frame, line)
+                return
+        if base.op in ("inst", "grown", "many", "list", "op"):
             changed = self.values.make("grown", base, (value,))
-        if changed is not None:
-            self._replace(target.base, changed, frame, line)
+        else:
+            changed = self._dict_set(base, index, value)
+        self._replace(target.base, changed, frame, line)
 
     def _replace(self, expression: Expr, value: Value, frame: Frame, line: int) -> None:
         """The object behind a name or an attribute has changed in place."""
@@ -441,6 +499,32 @@ def _is_filled(value: Value) -> bool:
         sides = [side for side in value.args[1:] if side.op != "unbound"]
         return all(map(_is_filled, sides))
     return value.op in ("grown", "inst", "dict", "closure")
+
+
+def _breaks(block: ir.Block) -> bool:
+    """Whether a `break` of this very loop stands in a block."""
+    for statement in block:
+        if isinstance(statement, ir.Jump) and statement.kind == "break":
+            return True
+        if isinstance(statement, ir.If | ir.With | ir.Try) and _breaks(statement.body):
+            return True
+        if isinstance(statement, ir.If) and _breaks(statement.orelse):
+            return True
+        if isinstance(statement, ir.Try) and any(map(_breaks, statement.handlers)):
+            return True
+    return False
+
+
+def _only_logs(block: ir.Block) -> bool:
+    """Whether a block does nothing but tell somebody something."""
+    for statement in block:
+        if not isinstance(statement, ir.Evaluate) or not isinstance(statement.value, ir.Call):
+            return False
+        function = statement.value.function
+        name = function.name if isinstance(function, ir.Attr) else getattr(function, "id", "")
+        if name not in _TELLS:
+            return False
+    return bool(block)
 
 
 def _leaves(block: ir.Block) -> bool:

@@ -146,10 +146,7 @@ class Values:
     def all_of(self, parts: Iterable[Value]) -> Value:
         """`a and b and …`, as a condition."""
         flat: list[Value] = []
-        for part in parts:
-            if part.op == "and":
-                flat.extend(part.args)
-                continue
+        for part in _spread("and", parts):
             known = truth_of(part)
             if known is False:
                 return self.false
@@ -163,10 +160,7 @@ class Values:
     def any_of(self, parts: Iterable[Value]) -> Value:
         """`a or b or …`, as a condition."""
         flat: list[Value] = []
-        for part in parts:
-            if part.op == "or":
-                flat.extend(part.args)
-                continue
+        for part in _spread("or", parts):
             known = truth_of(part)
             if known is True:
                 return self.true
@@ -176,6 +170,20 @@ class Values:
         if not flat:
             return self.false
         return flat[0] if len(flat) == 1 else self.make("or", *flat)
+
+    def chain(self, kind: str, parts: list[Value]) -> Value:
+        """`a and b and …` or `a or b or …` as Python computes it: the value of the operand that decides."""
+        decisive = kind == "or"
+        kept: list[Value] = []
+        for index, part in enumerate(parts):
+            known = truth_of(part)
+            if known is decisive or index == len(parts) - 1:
+                kept.append(part)
+                break
+            if known is None and (not kept or kept[-1] is not part):
+                kept.append(part)
+        flat = list(_spread(kind, kept))
+        return flat[0] if len(flat) == 1 else self.make(kind, *flat)
 
     def phi(self, test: Value, body: Value, orelse: Value) -> Value:
         """`body if test else orelse`."""
@@ -234,6 +242,15 @@ _NEVER_NONE = frozenset(
 )
 
 
+def _spread(kind: str, parts: Iterable[Value]) -> Iterator[Value]:
+    """The operands with those of nested chains of the same kind."""
+    for part in parts:
+        if part.op == kind:
+            yield from part.args
+        else:
+            yield part
+
+
 def _compare_constants(kind: str, left: object, right: object) -> bool | None:
     try:
         if kind == "==":
@@ -262,6 +279,12 @@ def truth_of(value: Value) -> bool | None:
         return True
     if op == "absent":
         return False
+    if op in ("and", "or"):
+        decisive = op == "or"
+        known = [truth_of(part) for part in value.args]
+        if decisive in known:
+            return decisive
+        return None if None in known else not decisive
     return None
 
 
@@ -328,6 +351,19 @@ def render(value: Value, depth: int) -> str:
         return f"({body} if {test} else {orelse})"
     if op == "absent":
         return "absent"
+    if op == "union":
+        return "{" + ", ".join(f"**{_operand(part, depth)}" for part in args) + "}"
+    if op == "merged":
+        base, pairs = args
+        if all(key.op == "const" and isinstance(key.args[1], str) for key, _ in pairs):
+            inside = ", ".join(f"{render(k, depth + 1)}: {render(v, depth + 1)}" for k, v in pairs)
+            return f"{{**{_operand(base, depth)}, {inside}}}"
+        return render(base, depth)  # changed in place
+    if op == "grown":
+        inside = ", ".join(render(item, depth + 1) for item in args[1])
+        return f"[*{_operand(args[0], depth)}, {inside}, …]" if inside else render(args[0], depth)
+    if op in ("enumerate", "zip", "range", "items"):
+        return f"{op}({', '.join(render(part, depth + 1) for part in args)})"
     if op == "not":
         inner = args[0]
         if inner.op == "cmp":
@@ -351,6 +387,12 @@ def render(value: Value, depth: int) -> str:
         return f"{render(args[0], depth + 1)}(…)"
     if op == "op":
         kind, operands = args
+        if kind == "f-string":
+            return 'f"…"'
+        if kind == "set":
+            return "{" + ", ".join(render(part, depth + 1) for part in operands) + "}"
+        if kind == "dict-of":
+            return f"{{{render(operands[0], depth + 1)}: {render(operands[1], depth + 1)}, …}}"
         if len(operands) == 2:
             return f"{_operand(operands[0], depth)} {kind} {_operand(operands[1], depth)}"
         if len(operands) == 1 and len(kind) == 1:

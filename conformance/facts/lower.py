@@ -275,9 +275,11 @@ class Lowerer:
         body = self.block(node.body)
         handlers = []
         for handler in node.handlers:
+            caught: Block = ()
             if handler.name:
                 self._bind(handler.name)
-            handlers.append(self.block(handler.body))
+                caught = (Assign((Name(handler.name),), Op(handler.name, ()), handler.lineno + self._offset),)
+            handlers.append((*caught, *self.block(handler.body)))
         orelse = self.block(node.orelse)
         out.append(Try(body, tuple(handlers), orelse, self.block(node.finalbody), node.lineno + self._offset))
 
@@ -358,16 +360,18 @@ class Lowerer:
                 test = Compare("is", subject, Const(pattern.value))
             else:
                 test = Op(f"match {ast.unparse(pattern)}", (subject,))
+            line = node.lineno + self._offset
             prelude: list[Statement] = []
             for part in ast.walk(pattern):
                 name = getattr(part, "name", None) or getattr(part, "rest", None)
                 if isinstance(name, str):
                     self._bind(name)
-                    target = Name(name)
-                    prelude.append(Assign((target,), Op(f"capture {name}", (subject,)), case.body[0].lineno))
+                    captured = subject if part is pattern and test == _TRUE else Op(f"capture {name}", (subject,))
+                    prelude.append(Assign((Name(name),), captured, line))
             if case.guard is not None:
                 test = Bool("and", (test, self.expr(case.guard)))
-            result = (If(test, (*prelude, *self.block(case.body)), result, node.lineno + self._offset),)
+            # A guard reads what the pattern binds, so that is bound first.
+            result = (*prelude, If(test, self.block(case.body), result, line))
         out.extend(result)
 
     # Targets

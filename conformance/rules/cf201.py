@@ -19,18 +19,18 @@ last value: another block, another index, another mask. Nothing fails; the gradi
 
 ## Example
 ```python
-for index, block in enumerate(self.blocks):
+for block in self.blocks:
     def run(x):
-        return block(x, self.scales[index])
+        return block(x)
 
     x = checkpoint(run, x, use_reentrant=False)
 ```
 
 ## Use instead
 ```python
-for index, block in enumerate(self.blocks):
-    def run(x, block=block, index=index):
-        return block(x, self.scales[index])
+for block in self.blocks:
+    def run(x, block=block):
+        return block(x)
 
     x = checkpoint(run, x, use_reentrant=False)
 ```
