@@ -13,10 +13,12 @@ from conformance.project.project import ClassDef, FunctionDef
 
 _MAX_DEPTH = 10
 """Deepest chain of expanded calls."""
+_MAX_BUILDING_DEPTH = 6
+"""The same while attributes or what a loop runs over are made: there every call is expanded."""
 _IDENTITY = frozenset({"list", "tuple", "reversed", "iter", "sorted", "set", "frozenset"})
 _VIEWS = frozenset({"itertools.islice", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm"})
 """Functions that give what they are given, element by element."""
-_UNCHANGED = frozenset({"torch.compile", "torch.jit.script", "torch._dynamo.disable"})
+_UNCHANGED = frozenset({"torch.compile", "torch.compiler.disable", "torch.jit.script", "torch._dynamo.disable"})
 """Functions that return their first argument, prepared in some way."""
 _GROWS = frozenset({"append", "extend", "insert", "add_module"})
 _DATA_OPS = frozenset(
@@ -191,6 +193,8 @@ class Calls(Machine):
             return self._expand_closure(callee.args[0], arguments, keywords, span, frame)
         if op == "function":
             return self._call_function(callee, arguments, keywords, span, frame)
+        if op == "undecorated":
+            return self._expand_function(callee.args[0], arguments, keywords, span, frame)
         if op == "bound":
             return self._call_bound(callee, arguments, keywords, span, frame)
         if op == "partial":
@@ -270,13 +274,8 @@ class Calls(Machine):
         if name in ("__call__", "forward") and base.op in (*MODULE_OPS, "self"):
             self._note_call(base, "forward", arguments, keywords, span, frame)
         elif base.op == "self":
-            stored = self.attribute_value(base.args[0], name)
-            if stored is not None:
-                if self.checkpoint_kind(stored) is not None:
-                    kind = self.checkpoint_kind(stored)
-                    assert kind is not None
-                    return self._checkpoint(kind, callee, arguments, keywords, span, frame)
-                if stored.op == "partial" or stored.op == "function":
+            for stored in self.attribute_values(base.args[0], name):
+                if stored.op in ("partial", "function"):
                     return self.call(stored, arguments, keywords, span, frame)
             self._note_call(callee, "forward", arguments, keywords, span, frame)
         elif base.op in ("elem", "item", "pick", "attr", "inst") and self._is_rooted(base):
@@ -518,6 +517,9 @@ class Calls(Machine):
         frame: Frame,
     ) -> Value:
         instance, function = callee.args
+        decorated = self._decorated(function, frame) if function.facts.decorators else None
+        if decorated is not None:
+            return self.call(decorated, [instance, *arguments], keywords, span, frame)
         self._note_call(instance, function.facts.name, arguments, keywords, span, frame, function)
         caller = frame.function.name if frame.function is not None else ""
         is_super = caller == function.facts.name  # an override that calls the method of its base
@@ -530,6 +532,19 @@ class Calls(Machine):
             first = [] if "staticmethod" in kinds else [instance]
             return self._expand_function(function, [*first, *arguments], keywords, span, frame)
         return self._opaque(callee, arguments, keywords)
+
+    def _decorated(self, function: FunctionDef, frame: Frame) -> Value | None:
+        """What decorators of the tree that concern checkpoints make of a function; None where there are none.
+
+        Any other decorator is taken to leave the function as it is.
+        """
+        found: Value | None = None
+        for expression in reversed(function.facts.decorators):
+            decorator = self.project.dotted(function.module, expression)
+            if isinstance(decorator, FunctionDef) and self.is_likely(decorator):
+                inner = found or self.values.make("undecorated", function)
+                found = self._expand_function(decorator, [inner], [], NO_SPAN, frame)
+        return found if found is not None and found.op == "closure" else None
 
     def _worth_expanding(
         self, function: FunctionDef, arguments: list[Value], keywords: list[tuple[str | None, Value]]
@@ -649,7 +664,8 @@ class Calls(Machine):
         """Runs a function's body in place of its call."""
         key = (module.path, function.qualname)
         values = self.values
-        if len(self._stack) > _MAX_DEPTH or any(entry[2] == key for entry in self._stack):
+        deepest = _MAX_BUILDING_DEPTH if self._building else _MAX_DEPTH
+        if len(self._stack) > deepest or any(entry[2] == key for entry in self._stack):
             return values.make("unknown", "recursion", self._next())
         bound = self._bind_call(function, defaults, arguments, keywords)
         if bound is None:

@@ -10,6 +10,7 @@ from conformance.callpaths.machine import MODULE_OPS, NO_SPAN, Machine, decorato
 from conformance.callpaths.trace import Checkpoint, GateCall
 from conformance.callpaths.values import Value, truth_of, walk
 from conformance.facts.ir import Span
+from conformance.facts.module import is_likely
 from conformance.project.profile import CheckpointCallable
 from conformance.project.project import FunctionDef
 
@@ -27,7 +28,7 @@ class Checkpoints(Machine):
             return self._gates[function]
         self._gates[function] = None
         source = self.project.source_of(function)
-        if "%" not in source or function.facts.span.end_line - function.facts.span.line > 60:
+        if not ("%" in source or is_likely(source)) or function.facts.span.end_line - function.facts.span.line > 60:
             return None
         summary = self.project.summary(function)
         if summary is None or any(p.kind in ("variadic", "keywords") for p in summary.parameters):
@@ -36,11 +37,7 @@ class Checkpoints(Machine):
         if result is None:
             return None
         parameters = {value.args[2]: value for value in walk(result) if value.op == "param"}
-        indices = {
-            value.args[1][0].args[2]
-            for value in walk(result)
-            if value.op == "op" and value.args[0] == "%" and value.args[1][0].op == "param"
-        }
+        indices = self._indices(result)
         for parameter in summary.parameters:
             value = parameters.get(parameter.name)
             if value is None or not indices or parameter.name in indices:
@@ -55,18 +52,32 @@ class Checkpoints(Machine):
                 return parameter.name
         return None
 
+    def _indices(self, result: Value) -> set[str]:
+        """Parameters of which a modulo is tested, here or by another gate helper."""
+        found: set[str] = set()
+        for value in walk(result):
+            if value.op == "op" and value.args[0] == "%":
+                found.update(part.args[2] for part in walk(value.args[1][0]) if part.op == "param")
+            elif value.op == "call" and value.args[0].op == "function" and self.gate_flag(value.args[0].args[0]):
+                arguments = (*value.args[1][:1], *(v for _, v in value.args[2][:1]))
+                found.update(part.args[2] for argument in arguments for part in walk(argument) if part.op == "param")
+        return found
+
     def _symbolic_result(self, function: FunctionDef) -> Value | None:
         """What a small function returns for symbolic parameters."""
         summary = self.project.summary(function)
         if summary is None:
             return None
         key = (function.module.path, summary.qualname)
-        arguments = [(p.name, self.values.make("param", key, p.kind, p.name)) for p in summary.parameters]
-        if any(p.kind == "positional" for p in summary.parameters):
-            return None
+        symbols = [(p, self.values.make("param", key, p.kind, p.name)) for p in summary.parameters]
+        leading = [symbol for parameter, symbol in symbols if parameter.kind == "positional"]
+        arguments = [(parameter.name, symbol) for parameter, symbol in symbols if parameter.kind != "positional"]
         saved = self._suspend()
+        self._trace = None
         try:
-            return self._expand_function(function, [], list(arguments), NO_SPAN, self._module_frame(function.module))
+            return self._expand_function(
+                function, leading, list(arguments), NO_SPAN, self._module_frame(function.module)
+            )
         except (TooLarge, RecursionError):
             return None
         finally:
@@ -108,10 +119,13 @@ class Checkpoints(Machine):
             found = self._attributes.get(value.args[1])
             if found is not None:
                 return found
-            if value.args[0].op == "self" and _CHECKPOINT_WORD.search(value.args[1]):
-                stored = self.attribute_value(value.args[0].args[0], value.args[1])
-                if stored is not None and stored is not value:
-                    return self.checkpoint_kind(stored)
+            if value.args[0].op == "self":
+                kinds = [
+                    self.checkpoint_kind(stored)
+                    for stored in self.attribute_values(value.args[0].args[0], value.args[1])
+                    if stored is not value and stored is not self.values.none
+                ]
+                return kinds[0] if kinds and all(kinds) else None
             return None
         if op == "function":
             return self._wrapper(value.args[0])

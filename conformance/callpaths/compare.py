@@ -216,7 +216,7 @@ def selector_parameters(block: BlockPaths, interpreter: Interpreter) -> set[str]
 
 def _is_gate(value: Value, path: Path) -> bool:
     """Whether a value is the decision to checkpoint."""
-    if value.op not in ("and", "or", "not", "cmp", "call", "phi"):
+    if value.op not in ("and", "or", "not", "cmp", "call", "phi", "attr"):
         return False
     return any("checkpoint" in part.text for part in walk(value, 200) if part.op in ("attr", "function"))
 

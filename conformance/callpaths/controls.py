@@ -69,6 +69,6 @@ def setter_of(owner: ClassDef, attribute: str, interpreter: Interpreter) -> str 
     for base in interpreter.project.mro(owner):
         if isinstance(base, ClassDef):
             for function in interpreter.stores(base).get(attribute, ()):
-                if function.facts.name != "forward" and len(function.facts.parameters) > 1:
+                if len(function.facts.parameters) > 1:
                     return function.facts.name
     return None

@@ -52,6 +52,7 @@ class Machine:
         self._tables: dict[ClassDef, dict[str, Value]] = {}
         self._extra: dict[tuple[ClassDef, str], Value | None] = {}
         self._contents_cache: dict[Value, tuple[Value, ...]] = {}
+        self._stored_by: dict[tuple[ClassDef, FunctionDef], dict[str, Value]] = {}
         self._stores: dict[ClassDef, dict[str, list[FunctionDef]]] = {}
         self._namespaces: dict[tuple[Value, str], Value] = {}
         """What `__init__` stores on a bare module that serves as a namespace."""
@@ -153,9 +154,11 @@ class Machine:
                 return (not decisive) is holds
         return None
 
-    def _extend(self, extra: Iterable[Literal]) -> None:
+    def _extend(self, extra: Iterable[Literal], guard: int | None = None) -> None:
+        """Takes conditions on; those of the statement `guard` are what is left where the other side raises."""
         for literal in extra:
-            self._conditions.append(literal)
+            kept = literal._replace(guard=True) if guard is not None and literal.branch == guard else literal
+            self._conditions.append(kept)
             self._known.setdefault(literal.value, []).append(literal.holds)
 
     def _note_binding(self, name: str, value: Value | None, frame: Frame, line: int, is_target: bool) -> None:
@@ -430,6 +433,9 @@ class Machine:
         raise NotImplementedError
 
     def attribute(self, base: Value, name: str, frame: Frame) -> Value:
+        raise NotImplementedError
+
+    def attribute_values(self, cls: ClassDef, name: str) -> tuple[Value, ...]:
         raise NotImplementedError
 
     def attribute_value(self, cls: ClassDef, name: str) -> Value | None:

@@ -26,11 +26,17 @@ class Objects(Machine):
         found = table.get(name)
         if found is not None:
             return found
-        key = (cls, name)
-        if key not in self._extra:
-            self._extra[key] = None
-            self._extra[key] = self._stored_elsewhere(cls, name)
-        return self._extra[key]
+        return self._stored_elsewhere(cls, name)
+
+    def attribute_values(self, cls: ClassDef, name: str) -> tuple[Value, ...]:
+        """All that is stored in `self.name`: what `__init__` leaves None, another method may fill."""
+        first = self.attribute_value(cls, name)
+        if first is None:
+            return ()
+        if first is not self.values.none:
+            return (first,)
+        later = self._stored_elsewhere(cls, name)
+        return (first,) if later is None else (first, later)
 
     def _table(self, cls: ClassDef) -> dict[str, Value]:
         found = self._tables.get(cls)
@@ -42,6 +48,15 @@ class Objects(Machine):
         return found
 
     def _run_for_attributes(self, cls: ClassDef, function: FunctionDef) -> dict[str, Value]:
+        """What a method leaves in the attributes of `self`."""
+        key = (cls, function)
+        found = self._stored_by.get(key)
+        if found is None:
+            self._stored_by[key] = {}  # while it leads back to itself
+            found = self._stored_by[key] = self._find_attributes(cls, function)
+        return found
+
+    def _find_attributes(self, cls: ClassDef, function: FunctionDef) -> dict[str, Value]:
         summary = self.project.summary(function)
         if summary is None:
             return {}
@@ -66,6 +81,13 @@ class Objects(Machine):
         return result
 
     def _stored_elsewhere(self, cls: ClassDef, name: str) -> Value | None:
+        key = (cls, name)
+        if key not in self._extra:
+            self._extra[key] = None
+            self._extra[key] = self._find_elsewhere(cls, name)
+        return self._extra[key]
+
+    def _find_elsewhere(self, cls: ClassDef, name: str) -> Value | None:
         found: list[Value] = []
         for base in self.project.mro(cls):
             if isinstance(base, ClassDef):
@@ -81,7 +103,7 @@ class Objects(Machine):
         if found is None:
             found = self._stores[cls] = {}
             for facts in cls.facts.methods.values():
-                if facts.name == "__init__":
+                if facts.name in ("__init__", "forward"):
                     continue
                 function = self.project.function_def(cls.module, facts, cls)
                 for name in dict.fromkeys(_STORED.findall(self.project.source_of(function))):
@@ -155,9 +177,7 @@ class Objects(Machine):
                 return self.objects_of(stored, depth + 1)
         cls = _class_of(owner)
         if isinstance(cls, ClassDef):
-            stored = self.attribute_value(cls, name)
-            if stored is not None:
-                return self.objects_of(stored, depth + 1)
+            return _flat(self.objects_of(stored, depth + 1) for stored in self.attribute_values(cls, name))
         return ()
 
     def contents_of(self, value: Value, depth: int = 0) -> tuple[Value, ...]:

@@ -11,7 +11,7 @@ from conformance.callpaths.binding import Bound, bind
 from conformance.callpaths.conditions import Assumptions
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Block, CallPath, ClassRef, Condition, EntryPaths, Route
-from conformance.callpaths.trace import GateCall, LateRead, RawCall, Site, Trace, literals
+from conformance.callpaths.trace import GateCall, LateRead, Literal, RawCall, Site, Trace, literals
 from conformance.callpaths.values import Value
 from conformance.facts.ir import Parameter, Span
 from conformance.facts.module import FunctionFacts, ModuleFacts
@@ -294,7 +294,7 @@ class CallPaths:
                 is_element=_is_element(key),
             ),
             route=route,
-            conditions=_conditions(raw),
+            conditions=shown_conditions(raw.conditions),
             binding=common,
             call=self.place(raw.site),
             outer=self.place(raw.outer),
@@ -463,12 +463,12 @@ class CallPaths:
         return result
 
 
-def _conditions(raw: RawCall) -> tuple[Condition, ...]:
-    """The conditions without those that are said by their parts, each once."""
+def shown_conditions(literals: Iterable[Literal]) -> tuple[Condition, ...]:
+    """The conditions without those that are said by their parts and without what a `raise` guards, each once."""
     found: dict[Condition, None] = {}
-    for literal in raw.conditions:
+    for literal in literals:
         split = literal.value.op == ("and" if literal.holds else "or")
-        if not split:
+        if not split and not literal.guard:
             found[Condition(literal.value, literal.holds)] = None
     return tuple(found)
 

@@ -15,6 +15,8 @@ from conformance.facts.ir import Expr, Function
 
 _MAX_STEPS = 400_000
 """Most statements that one entry may run, expanded calls included."""
+_MAX_SIDE_STEPS = 20_000
+"""The same for what is run on the side: for attributes, gates, or the use of a parameter."""
 
 _TELLS = frozenset({"debug", "info", "warning", "warn", "error", "warning_once", "info_once", "print", "deprecate"})
 
@@ -26,7 +28,7 @@ class Statements(Machine):
         """Runs statements; False when control never reaches the end."""
         for index, statement in enumerate(block):
             self._steps += 1
-            if self._steps > _MAX_STEPS:
+            if self._steps > (_MAX_STEPS if self._trace is not None else _MAX_SIDE_STEPS):
                 raise TooLarge
             self._excluded = False
             if not _RUN[type(statement)](self, statement, frame):
@@ -81,11 +83,11 @@ class Statements(Machine):
         if not alive_body and not alive_else:
             return False
         if not alive_body:
-            self._extend(extra_else)
+            self._extend(extra_else, guard=None if _leaves(statement.body) else branch)
             return True
         if not alive_else:
             frame.env, self._heap = env_body, heap_body
-            self._extend(extra_body)
+            self._extend(extra_body, guard=None if _leaves(statement.orelse) else branch)
             return True
         frame.env = self._join(test, env_body, frame.env)
         self._heap = self._join_heap(test, heap_body, self._heap)

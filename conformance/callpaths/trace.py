@@ -18,6 +18,8 @@ class Literal(NamedTuple):
     value: Value
     holds: bool
     branch: int
+    guard: bool = False
+    """True where the other side only raises: a fact, but nothing that sends a path here or there."""
 
 
 class Site(NamedTuple):

@@ -298,6 +298,11 @@ def _operand(value: Value, depth: int) -> str:
     return f"({text})" if is_compound else text
 
 
+def _compared(value: Value, depth: int) -> str:
+    """An operand of a comparison: arithmetic binds closer."""
+    return render(value, depth + 1) if value.op == "op" else _operand(value, depth)
+
+
 def render(value: Value, depth: int) -> str:
     """Source-like text of a value; deep parts become `…`."""
     if depth > 8:
@@ -370,14 +375,14 @@ def render(value: Value, depth: int) -> str:
             kind, left, right = inner.args
             flipped = {"is": "is not", "==": "!=", "in": "not in"}.get(kind)
             if flipped:
-                return f"{_operand(left, depth)} {flipped} {_operand(right, depth)}"
+                return f"{_compared(left, depth)} {flipped} {_compared(right, depth)}"
             if kind == "<":
-                return f"{_operand(left, depth)} >= {_operand(right, depth)}"
+                return f"{_compared(left, depth)} >= {_compared(right, depth)}"
         return f"not {_operand(inner, depth)}"
     if op in ("and", "or"):
         return "(" + f" {op} ".join(render(part, depth + 1) for part in args) + ")"
     if op == "cmp":
-        return f"{_operand(args[1], depth)} {args[0]} {_operand(args[2], depth)}"
+        return f"{_compared(args[1], depth)} {args[0]} {_compared(args[2], depth)}"
     if op == "call":
         function, arguments, keywords = args
         parts = [render(a, depth + 1) for a in arguments]

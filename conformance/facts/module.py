@@ -205,8 +205,7 @@ class _Scan:
                     if name == "*":
                         self._stars.append(imported)
                     else:
-                        # `try: import a; except: a = None` keeps the import: the first binding that says something.
-                        self._imports.setdefault(name, imported)
+                        self._imports[name] = imported
             elif isinstance(node, FunctionNode):
                 self._functions[node.name] = self._function(node, node.name)
             elif isinstance(node, ast.ClassDef):
@@ -236,15 +235,7 @@ class _Scan:
     def _fallbacks(self, body: list[ast.stmt]) -> None:
         """Module level of an `except`: what it binds counts only where the body of the `try` bound nothing."""
         known = {*self._imports, *self._functions, *self._classes, *self._assigns}
-        kept = [
-            node
-            for node in body
-            if not (
-                (isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in known for t in node.targets))
-                or (isinstance(node, FunctionNode | ast.ClassDef) and node.name in known)
-            )
-        ]
-        self._module_level(kept)
+        self._module_level([node for node in body if not known.intersection(_bound_names(node))])
 
     def _function(self, node: FunctionNode, qualname: str) -> FunctionFacts:
         decorators = tuple([self._lowerer.expr(d) for d in node.decorator_list])
@@ -294,12 +285,17 @@ class _Scan:
         assigns: dict[str, Expr],
         redefined: set[str],
     ) -> None:
+        overloaded: set[str] = set()
         for node in body:
             if isinstance(node, FunctionNode):
                 if _is_accessor(node) and node.name in methods:
                     continue
-                if node.name in methods and not any(_last_name(d) == "overload" for d in node.decorator_list):
+                if node.name in methods and node.name not in overloaded:
                     redefined.add(node.name)
+                if any(_last_name(d) == "overload" for d in node.decorator_list):
+                    overloaded.add(node.name)
+                else:
+                    overloaded.discard(node.name)
                 methods[node.name] = self._function(node, f"{qualname}.{node.name}")
             elif isinstance(node, ast.ClassDef):
                 self._class(node, f"{qualname}.{node.name}")
@@ -315,6 +311,17 @@ class _Scan:
                 self._class_level(node.orelse, qualname, methods, assigns, redefined)
             elif isinstance(node, ast.Try):
                 self._class_level(node.body, qualname, methods, assigns, redefined)
+
+
+def _bound_names(node: ast.stmt) -> set[str]:
+    """Names that a statement at module level binds."""
+    if isinstance(node, ast.Assign):
+        return {target.id for target in node.targets if isinstance(target, ast.Name)}
+    if isinstance(node, FunctionNode | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {name for name, _ in import_bindings(node)}
+    return set()
 
 
 def _is_accessor(node: FunctionNode) -> bool:

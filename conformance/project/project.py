@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from conformance.facts.ir import Attr, Expr, Function, Imported, Name
+from conformance.facts.ir import Attr, Const, Display, Expr, Function, Imported, Name
 from conformance.facts.module import (
     ClassFacts,
     FunctionFacts,
@@ -218,13 +218,21 @@ class Project:
             return AssignDef(module, name, value)
         if name in module.imports:
             return self.imported(module.imports[name], module.path, depth + 1)
-        for star in module.star_imports:
+        for star in reversed(module.star_imports):
             path = self.resolve_module(star.module, star.level, module.path)
-            if path is not None:
+            if path is not None and self._is_exported(path, name):
                 found = self.member(path, name, depth + 1)
                 if found is not None:
                     return found
         return None
+
+    def _is_exported(self, path: str, name: str) -> bool:
+        """Whether `from module import *` brings a name."""
+        module = self.module(path) if path.endswith(".py") else None
+        exported = module.assigns.get("__all__") if module is not None else None
+        if isinstance(exported, Display):
+            return any(isinstance(item, Const) and item.value == name for item in exported.items)
+        return not name.startswith("_")
 
     def dotted(self, module: ModuleFacts, expr: Expr, depth: int = 0) -> Definition | None:
         """What a name or a dotted name at module level stands for."""
@@ -270,28 +278,24 @@ class Project:
         if found is not None:
             return found
         self._mros[cls] = (cls,)  # a class that inherits from itself
-        result: list[ClassDef | External] = [cls]
+        lines: list[list[ClassDef | External]] = []
         for base in cls.facts.bases:
             target = self.dotted(cls.module, base)
-            line: tuple[ClassDef | External, ...]
             if isinstance(target, ClassDef):
-                line = self.mro(target)
-            elif isinstance(target, External):
-                line = (target,)
+                lines.append([item for item in self.mro(target) if item is not cls])
             else:
-                line = (External("?"),)
-            for item in line:
-                if item in result:
-                    result.remove(item)
-                result.append(item)
-        self._mros[cls] = tuple(result)
+                lines.append([target if isinstance(target, External) else External("?")])
+        self._mros[cls] = (cls, *_linearised([*lines, [line[0] for line in lines if line]]))
         return self._mros[cls]
 
     def method(self, cls: ClassDef, name: str) -> FunctionDef | None:
         """A method by the order of bases; None when it is not in the tree."""
         for base in self.mro(cls):
-            if isinstance(base, ClassDef) and name in base.facts.methods:
-                return self.function_def(base.module, base.facts.methods[name], base)
+            if isinstance(base, ClassDef):
+                if name in base.facts.methods:
+                    return self.function_def(base.module, base.facts.methods[name], base)
+                if name in base.facts.assigns:
+                    return None  # a class-level name hides the method of a base
         return None
 
     def class_attribute(self, cls: ClassDef, name: str) -> tuple[ClassDef, Expr] | None:
@@ -335,6 +339,19 @@ class Project:
         if found is None:
             found = self._lines[path] = split_lines(self.text(path))
         return found
+
+
+def _linearised(lines: list[list[ClassDef | External]]) -> list[ClassDef | External]:
+    """Python's order of bases (C3); what is inconsistent follows in the order given."""
+    result: list[ClassDef | External] = []
+    lines = [list(line) for line in lines]
+    while any(lines):
+        lines = [line for line in lines if line]
+        heads = (line[0] for line in lines)
+        head = next((h for h in heads if not any(h in line[1:] for line in lines)), lines[0][0])
+        result.append(head)
+        lines = [[item for item in line if item != head] for line in lines]
+    return result
 
 
 def _dotted_name(path: str) -> str:

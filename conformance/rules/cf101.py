@@ -101,7 +101,7 @@ def _finding(context: Context, omission: Omission, site: Site) -> Finding:
         site,
         message,
         parameter=name,
-        witness=setting(path),
+        witness=setting(path.public.conditions),
         related=[
             context.related("counterpart", other.raw.site, f"the {route_words(other.route)} path passes `{name}` here")
         ],

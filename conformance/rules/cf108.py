@@ -148,7 +148,7 @@ def _finding(
         message,
         severity=severity,
         parameter=control.parameter,
-        witness=None if path.raw.dead else setting(path),
+        witness=None if path.raw.dead else setting(path.public.conditions),
         related=related,
     )
 

@@ -45,9 +45,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.callpaths.paths import shown_conditions
 from conformance.callpaths.trace import LateRead
 from conformance.findings import Finding, Place, Related
 from conformance.rules.context import Context
+from conformance.rules.words import setting
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -85,6 +87,18 @@ def _finding(context: Context, late: LateRead) -> Finding:
         message,
         parameter=name,
         text=capture.function.name,
-        witness="gradient checkpointing on, two or more iterations" if capture.loops else "gradient checkpointing on",
+        witness=_witness(late),
         related=related,
     )
+
+
+def _witness(late: LateRead) -> str:
+    """The conditions of the checkpointed path, and those under which the name is bound again."""
+    ran = shown_conditions(late.capture.conditions)
+    again = [c for c in shown_conditions(late.rebinding.conditions) if c not in ran]
+    parts = [setting(ran)] if ran else []
+    if again:
+        parts.append(f"bound again when {setting(again)}")
+    if late.capture.loops:
+        parts.append("two or more iterations")
+    return "; ".join(parts) or "always"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.callpaths.model import Route
-from conformance.callpaths.paths import Path
+from collections.abc import Sequence
+
+from conformance.callpaths.model import Condition, Route
 
 _ROUTES = {
     Route.EAGER: "eager",
@@ -11,7 +12,8 @@ _ROUTES = {
     Route.SEGMENTED: "segmented checkpoint",
     Route.SCOPED: "partly checkpointed",
 }
-_MOST_CONDITIONS = 4
+_LONGEST = 400
+"""Characters of a setting."""
 
 
 def route_words(route: Route) -> str:
@@ -19,14 +21,15 @@ def route_words(route: Route) -> str:
     return _ROUTES[route]
 
 
-def setting(path: Path) -> str:
-    """The setting under which a path runs: the plain tests among its conditions, the innermost last."""
+def setting(conditions: Sequence[Condition]) -> str:
+    """The setting under which a path runs: its conditions, without those that no reader could make out."""
     texts: list[str] = []
-    for condition in path.public.conditions:
-        value = condition.value
-        if value.op in ("and", "or", "phi", "raises", "iteration"):
+    for condition in conditions:
+        if condition.value.op in ("phi", "raises", "iteration", "finished"):
             continue
         text = str(condition)
-        if len(text) <= 100 and text not in texts:
+        if text not in texts and "…" not in text:
             texts.append(text)
-    return " and ".join(texts[-_MOST_CONDITIONS:]) or "always"
+    while len(texts) > 1 and sum(map(len, texts)) > _LONGEST:
+        texts.pop(0)  # the outermost says least of what is special here
+    return " and ".join(texts) or "always"
