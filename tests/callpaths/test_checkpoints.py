@@ -89,7 +89,6 @@ def test_callable_by_its_name(imported: str, call: str) -> None:
         for block in self.blocks:
             x = self._partial(block, x, mask)  # <- ck
 
-        # wrong: what a setter stores isn't seen beside a None of `__init__`
         for block in self.blocks:
             x = self._by_setter(block, x, mask)  # <- ck
 
@@ -132,7 +131,6 @@ def test_callable_by_its_name(imported: str, call: str) -> None:
         for block in self.blocks:
             x = make()(block, x, mask)  # <- ck
 
-        # wrong: `torch.compiler.disable` isn't known to give its argument
         for block in self.blocks:
             x = torch.compiler.disable(checkpoint)(block, x, mask)  # <- ck
     """),
@@ -375,7 +373,6 @@ def test_decorated_function_is_the_function(decorator: str) -> None:
     assert routes_of(source) == [CK]
 
 
-@pytest.mark.xfail(reason="decorators aren't applied")
 def test_method_that_a_decorator_checkpoints() -> None:
     """A decorator of the tree that runs the method under a checkpoint."""
     source = model(

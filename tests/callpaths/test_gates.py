@@ -90,7 +90,6 @@ def flag_of(source: str, name: str | None = None) -> str | None:
         def gate(index, flag, interval=2):
             return flag and divmod(index, interval)[1] == 0
 
-        # wrong: this spelling isn't recognised
         def gate(index, flag, interval=2):
             return flag and (index + 1) % interval == 0
 
@@ -98,7 +97,6 @@ def flag_of(source: str, name: str | None = None) -> str | None:
         def gate(index, flag, interval=2):
             return flag and index // interval * interval == index
 
-        # wrong: this spelling isn't recognised
         def gate(index, flag, interval, /):
             return flag and index % interval == 0
 
@@ -284,7 +282,6 @@ def test_gate_in_another_file_and_as_a_method() -> None:
         assert eager.startswith("eager: eager self.blocks[*](x=x) if not ")
 
 
-@pytest.mark.xfail(reason="a comparison is shown with needless parentheses")
 def test_modulo_without_a_helper() -> None:
     source = model(
         """

@@ -119,7 +119,6 @@ PARAMETERS = "a, b, c, d=None, *args, **kwargs"
             for y in [x]:
                 probe(y)  # <- two
 
-        # wrong: keywords in another order are another call
         probe(a(x=b, y=c))  # <- one
         probe(a(y=c, x=b))  # <- two
     """),
@@ -244,12 +243,10 @@ def test_same_value(source: str) -> None:
         probe(x)  # <- one
         probe(a)  # <- two
 
-        # wrong: an item that is set leaves the object as it was
         probe(kwargs)  # <- one
         kwargs["mask"] = a
         probe(kwargs)  # <- two
 
-        # wrong: what is taken out leaves the object as it was
         probe(kwargs)  # <- one
         kwargs.pop("mask", None)
         probe(kwargs)  # <- two
@@ -259,11 +256,9 @@ def test_same_value(source: str) -> None:
         kwargs.update(mask=a)
         probe(kwargs)  # <- two
 
-        # wrong: `or` is reduced to its truth
         probe(a or 2)  # <- one
         probe(True)  # <- two
 
-        # wrong: `or` is reduced to its truth
         probe(a or 2)  # <- one
         probe(a or 3)  # <- two
     """),

@@ -244,7 +244,6 @@ def test_files_are_parsed_only_when_a_link_asks() -> None:
     assert project.parsed == {place_of("main.py"), place_of("first.py")}
 
 
-@pytest.mark.xfail(reason="private names come with a star")
 def test_only_public_names_come_with_a_star() -> None:
     files = {
         "main.py": "from first import *\nfrom second import *",
@@ -256,7 +255,6 @@ def test_only_public_names_come_with_a_star() -> None:
     assert look_up("Kept", files, "main.py") == "nothing"
 
 
-@pytest.mark.xfail(reason="the first star wins")
 def test_last_star_wins() -> None:
     files = {
         "main.py": "from first import *\nfrom second import *",
@@ -266,7 +264,6 @@ def test_last_star_wins() -> None:
     assert look_up("Leaf", files, "main.py") == "class second.py:Leaf"
 
 
-@pytest.mark.xfail(reason="the first import wins")
 def test_last_import_wins() -> None:
     files = {
         "main.py": "from first import Leaf\nfrom second import Leaf",
