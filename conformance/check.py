@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import gc
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ from conformance.sources.root import MARKERS, import_roots, source_root
 
 _BASE_PROFILE = "torch"
 _UNREADABLE = "CF900"
+_RECURSION_LIMIT = 6_000
+"""Frames of this program; the deepest real source needs some hundreds."""
 
 
 class UsageError(Exception):
@@ -225,12 +228,15 @@ class _Clock:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Facts and values hold no garbage worth looking for while a run lasts."""
+    """Facts and values hold no garbage worth looking for while a run lasts, and are nested deeper than most data."""
     enabled = gc.isenabled()
+    limit = sys.getrecursionlimit()
     gc.disable()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
     try:
         yield
     finally:
+        sys.setrecursionlimit(limit)
         if enabled:
             gc.enable()
 

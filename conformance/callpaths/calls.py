@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.callpaths.binding import bind
-from conformance.callpaths.frames import Closure, Frame
+from conformance.callpaths.frames import Closure, Frame, TooLarge
 from conformance.callpaths.machine import MODULE_OPS, NO_SPAN, Machine, as_value, decorator_name
 from conformance.callpaths.values import Value
 from conformance.facts import ir
@@ -15,6 +15,8 @@ _MAX_DEPTH = 10
 """Deepest chain of expanded calls."""
 _MAX_BUILDING_DEPTH = 6
 """The same while attributes or what a loop runs over are made: there every call is expanded."""
+_MAX_EXPANSIONS = 5_000
+"""Most calls that one entry may expand."""
 _IDENTITY = frozenset({"list", "tuple", "reversed", "iter", "sorted", "set", "frozenset"})
 _VIEWS = frozenset({"itertools.islice", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm"})
 """Functions that give what they are given, element by element."""
@@ -136,6 +138,12 @@ class Calls(Machine):
 
     def expand_keywords(self, value: Value) -> list[tuple[str | None, Value]]:
         """`**value` as keywords; what isn't known stays as (None, value)."""
+        found = self._keywords.get(value)
+        if found is None:
+            found = self._keywords[value] = self._find_keywords(value)
+        return list(found)
+
+    def _find_keywords(self, value: Value) -> list[tuple[str | None, Value]]:
         values = self.values
         op = value.op
         if op == "dict":
@@ -220,6 +228,10 @@ class Calls(Machine):
             return self.values.none
         if op == "attr":
             return self._call_attribute(callee, arguments, keywords, span, frame)
+        if op == "call":
+            made = self._made(callee)
+            if made is not callee:
+                return self.call(made, arguments, keywords, span, frame)
         if op in MODULE_OPS and self._is_rooted(callee):
             self._note_call(callee, "forward", arguments, keywords, span, frame)
         elif self._checkpoints and self._checkpoints[-1].site.span == span:
@@ -247,6 +259,8 @@ class Calls(Machine):
         frame: Frame,
     ) -> Value:
         test, body, orelse = callee.args
+        if self._has_many(callee):
+            return self._opaque(callee, arguments, keywords)
         usage = self._usage
         mark = len(self._conditions)
         branch = self._next()
@@ -261,6 +275,27 @@ class Calls(Machine):
         if len(results) == 1:
             return results[0]
         return self.values.phi(test, results[0], results[1])
+
+    def _made(self, value: Value) -> Value:
+        """What a call that was left as it stands returns, where that is a block: `self._get_layer(i)`."""
+        found = self._made_by.get(value)
+        if found is None:
+            found = self._made_by[value] = value
+            called, arguments, keywords = value.args
+            if called.op in ("bound", "function"):
+                function: FunctionDef = called.args[-1]
+                first = [called.args[0]] if called.op == "bound" else []
+                saved = self._suspend()
+                self._trace = None
+                try:
+                    outer = self._module_frame(function.module)
+                    made = self._expand_function(function, [*first, *arguments], list(keywords), NO_SPAN, outer)
+                    if made.op in MODULE_OPS and self._is_rooted(made):
+                        found = self._made_by[value] = made
+                except (TooLarge, RecursionError):
+                    pass
+                self._resume(saved)
+        return found
 
     def _call_attribute(
         self,
@@ -316,7 +351,8 @@ class Calls(Machine):
             self._fill(name[:-9], "__init__", arguments[1:])  # `nn.ModuleList.__init__(self, modules)`
             return values.none
         elif name in self._containers or name in self._mappings:
-            return values.make("inst", callee, tuple(arguments), tuple(keywords))
+            # Each container is its own, so that another name for it is known as such.
+            return values.make("inst", callee, tuple(arguments), tuple(keywords), self._next())
         elif name == "itertools.chain":
             return values.make("list", *(values.make("star", argument) for argument in arguments))
         elif name in self.project.profile.module_bases:
@@ -679,6 +715,9 @@ class Calls(Machine):
                 self._note_binding(name, bound[name], frame, function.span.line, False)
         if self._trace is not None:
             self._trace.inlined.add(key)
+        self._expansions += 1
+        if self._expansions > _MAX_EXPANSIONS:
+            raise TooLarge
         self._stack.append((caller, span, key))
         alive = self._block(function.body, frame)
         self._stack.pop()

@@ -203,15 +203,21 @@ def selector_parameters(block: BlockPaths, interpreter: Interpreter) -> set[str]
     """Parameters that only say how a block is to be run: a checkpoint callable, and the switch that goes with it."""
     found: set[str] = set()
     for path in block.paths:
-        for bound in path.bindings.values():
+        for callee, bound in path.bindings.items():
             callables = [n for n, v in bound.values.items() if interpreter.is_checkpoint(v)]
-            if not callables:
-                continue
             found.update(callables)
             for name, value in bound.values.items():
-                if value is interpreter.values.true or _is_gate(value, path):
+                decides = value is interpreter.values.true or _is_gate(value, path)
+                if decides and any(_switches(path, callee, name, run, interpreter) for run in callables):
                     found.add(name)
     return found
+
+
+def _switches(path: Path, callee: ClassDef | FunctionDef, name: str, run: str, interpreter: Interpreter) -> bool:
+    """Whether the callee doesn't use a callable where a parameter is false: then that one is its switch."""
+    method = method_of(path, callee, interpreter)
+    owner = callee if isinstance(callee, ClassDef) else None
+    return method is None or not interpreter.reads(method, owner, run, {name: interpreter.values.false})
 
 
 def _is_gate(value: Value, path: Path) -> bool:

@@ -8,6 +8,7 @@ from conformance.callpaths.values import Value, Values, truth_of
 
 _MAX_ROUNDS = 8
 _MAX_NESTED = 2
+_MAX_NESTED_EACH = 16
 
 
 def consequences(values: Values, value: Value, holds: bool, depth: int = 0) -> set[tuple[Value, bool]]:
@@ -54,6 +55,8 @@ class Assumptions:
         self._clauses: list[tuple[Value, ...]] = []
         """Disjunctions that hold."""
         self._reduced: dict[Value, Value] = {}
+        self._truths: dict[Value, bool | None] = {}
+        self._nested = 0
         self.contradictory = False
         for value, holds in self._literals:
             self._add(value, holds)
@@ -76,6 +79,7 @@ class Assumptions:
             return
         self._known[value] = holds
         self._reduced.clear()
+        self._truths.clear()
         if holds and value in self._values.implied:
             for implied, state in self._values.implied[value]:
                 self._add(implied, state)
@@ -149,6 +153,15 @@ class Assumptions:
         known = truth_of(value)
         if known is not None:
             return known
+        if value in self._truths:
+            return self._truths[value]
+        self._truths[value] = None  # while it leads back to itself
+        known = self._find_truth(value)
+        self._truths[value] = known
+        return known
+
+    def _find_truth(self, value: Value) -> bool | None:
+        known: bool | None
         equal = self._equal.get(value)
         if equal is not None:
             return truth_of(equal)
@@ -180,7 +193,7 @@ class Assumptions:
             if known is not None:
                 return self.truth(body if known else orelse)
             first, second = self.truth(body), self.truth(orelse)
-            if (first is None) is not (second is None) and self._depth < _MAX_NESTED:
+            if (first is None) is not (second is None) and self._may_nest():
                 # One side is known; the other one may be, where its test holds.
                 side, state = (body, True) if first is None else (orelse, False)
                 nested = Assumptions(self._values, [*self._literals, (test, state)], self._depth + 1)
@@ -203,6 +216,10 @@ class Assumptions:
         if op == "call":
             return self._call(value)
         return None
+
+    def _may_nest(self) -> bool:
+        self._nested += 1
+        return self._depth < _MAX_NESTED and self._nested <= _MAX_NESTED_EACH
 
     def _is_none(self, value: Value) -> bool | None:
         if self._known.get(value) is True:

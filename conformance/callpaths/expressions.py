@@ -14,6 +14,8 @@ from conformance.facts.module import ModuleFacts
 from conformance.project.project import AssignDef, ClassDef, Definition, External, FunctionDef, ModuleDef
 
 _METADATA = frozenset({"shape", "dtype", "device", "ndim", "dim", "size", "is_cuda", "requires_grad", "layout"})
+_LONGEST = 1024
+"""Items of a tuple or list that is kept item by item."""
 
 
 class Expressions(Machine):
@@ -136,10 +138,25 @@ class Expressions(Machine):
                 return self._definition(definition)
         elif op == "super":
             return self._super_attribute(base, name)
-        elif op == "phi":
-            test, body, orelse = base.args
-            return values.phi(test, self.attribute(body, name, frame), self.attribute(orelse, name, frame))
+        elif op == "phi" and not self._has_many(base):
+            return self._over_choices(base, lambda part: self.attribute(part, name, frame))
         return values.make("attr", base, name)
+
+    def _over_choices(self, value: Value, function: Callable[[Value], Value]) -> Value:
+        """Applies a function to every alternative of choices of choices, to each once."""
+        done: dict[Value, Value] = {}
+
+        def visit(part: Value) -> Value:
+            found = done.get(part)
+            if found is None:
+                if part.op == "phi":
+                    found = self.values.phi(part.args[0], visit(part.args[1]), visit(part.args[2]))
+                else:
+                    found = function(part)
+                done[part] = found
+            return found
+
+        return visit(value)
 
     def _class_attribute(self, cls: ClassDef, name: str) -> Value | None:
         """A class-level name for a class or a function, such as `block_class = Block`."""
@@ -205,9 +222,8 @@ class Expressions(Machine):
                     return value if value is not values.absent else values.make("unbound", "item")
             if index.op == "const" and all(key.op == "const" for key, _ in base.args[1]):
                 return self.item(base.args[0], index)
-        elif base.op == "phi":
-            test, body, orelse = base.args
-            return values.phi(test, self.item(body, index), self.item(orelse, index))
+        elif base.op == "phi" and not self._has_many(base):
+            return self._over_choices(base, lambda part: self.item(part, index))
         elif base.op == "pick" and index.op == "const":
             return values.make("pick", base.args[0], tuple(self.item(a, index) for a in base.args[1]))
         elif base.op in ("mu", "out") and index.op == "slice":
@@ -377,7 +393,7 @@ class Expressions(Machine):
         kind = expression.kind
         if len(operands) == 2 and kind == "+":
             left, right = operands
-            if left.op == right.op and left.op in ("tuple", "list"):
+            if left.op == right.op and left.op in ("tuple", "list") and len(left.args) + len(right.args) <= _LONGEST:
                 return self.values.make(left.op, *left.args, *right.args)
             if left.op == "grown" and right.op in ("tuple", "list"):
                 return self.values.make("grown", left.args[0], (*left.args[1], *right.args))
@@ -417,9 +433,8 @@ class Expressions(Machine):
             return values.make("tuple", values.make("index", loop, "key"), self.iterate(value.args[0], loop))
         if op == "dict":
             return self._pick(loop, [pair[1] for pair in value.args[0]])
-        if op == "phi":
-            test, body, orelse = value.args
-            return values.phi(test, self.iterate(body, loop), self.iterate(orelse, loop))
+        if op == "phi" and not self._has_many(value):
+            return self._over_choices(value, lambda part: self.iterate(part, loop))
         if op == "item" and value.args[1].op == "slice":
             return self.iterate(value.args[0], loop)
         if op == "op" and value.args[0] == "+" and len(value.args[1]) == 2:

@@ -16,6 +16,10 @@ from conformance.project.profile import CheckpointCallable
 from conformance.project.project import ClassDef, Definition, External, FunctionDef, Project
 
 MODULE_OPS = frozenset({"attr", "elem", "item", "param", "mu", "pick", "out"})
+_MAX_NESTING = 4
+"""How deep a test is looked into for what the enclosing branches say of its parts."""
+_MAX_ALTERNATIVES = 16
+"""Most alternatives of a value that are followed one by one."""
 _MAX_CHAIN = 4
 """Longest chain of helpers from a forward to the one that has a word of checkpointing."""
 NO_SPAN = Span(0, 0, 0, 0)
@@ -58,6 +62,9 @@ class Machine:
         """What `__init__` stores on a bare module that serves as a namespace."""
         self._gates: dict[FunctionDef, str | None] = {}
         self._wrappers: dict[FunctionDef, CheckpointCallable | None] = {}
+        self._keywords: dict[Value, list[tuple[str | None, Value]]] = {}
+        self._made_by: dict[Value, Value] = {}
+        self._expansions = 0
         self._leading: dict[tuple[str, ClassDef | None], set[FunctionDef]] = {}
         self._likely: dict[FunctionDef, bool] = {}
         self._globals: dict[tuple[str, str], Value] = {}
@@ -86,9 +93,10 @@ class Machine:
             self._trace,
             self._steps,
             self._building,
+            self._expansions,
         )
         self._conditions, self._known, self._heap, self._checkpoints, self._stack = [], {}, {}, [], []
-        self._usage, self._dead, self._steps, self._building = "other", 0, 0, 0
+        self._usage, self._dead, self._steps, self._building, self._expansions = "other", 0, 0, 0, 0
         return saved
 
     def _resume(self, saved: tuple[Any, ...]) -> None:
@@ -103,6 +111,7 @@ class Machine:
             self._trace,
             self._steps,
             self._building,
+            self._expansions,
         ) = saved
 
     def _enter_parameters(self, frame: Frame, summary: Function, owner: ClassDef | None, function: FunctionDef) -> None:
@@ -134,7 +143,7 @@ class Machine:
             literal = self._conditions.pop()
             self._known[literal.value].pop()
 
-    def _truth(self, value: Value) -> bool | None:
+    def _truth(self, value: Value, depth: int = 0) -> bool | None:
         """Truth of a test here: a constant, or a test that an enclosing branch has made."""
         known = truth_of(value)
         if known is not None:
@@ -145,8 +154,8 @@ class Machine:
         stack = self._known.get(value)
         if stack:
             return stack[-1] is holds
-        if value.op in ("and", "or"):
-            parts = [self._truth(part) for part in value.args]
+        if value.op in ("and", "or") and depth < _MAX_NESTING:
+            parts = [self._truth(part, depth + 1) for part in value.args]
             decisive = value.op == "or"
             if decisive in parts:
                 return decisive is holds
@@ -209,6 +218,18 @@ class Machine:
             found = is_likely(self.project.source_of(function))
             self._likely[function] = found
         return found
+
+    def _has_many(self, value: Value) -> bool:
+        """Whether a choice of choices has more alternatives than are followed one by one."""
+        count = 0
+        stack = [value]
+        while stack and count <= _MAX_ALTERNATIVES:
+            part = stack.pop()
+            if part.op == "phi":
+                stack.extend(part.args[1:])
+            else:
+                count += 1
+        return count > _MAX_ALTERNATIVES
 
     def leads_to_likely(self, function: FunctionDef, cls: ClassDef | None) -> bool:
         """Whether a function has a word of checkpointing, or calls one of its class or module that has."""

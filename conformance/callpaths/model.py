@@ -93,3 +93,5 @@ class EntryPaths:
     loops: int = 0
     """Loops over a container of blocks that the entry runs."""
     unresolved_loops: tuple[Place, ...] = field(default=())
+    problems: tuple[str, ...] = ()
+    """Why some of the entry wasn't followed, such as its size: then paths may be missing."""

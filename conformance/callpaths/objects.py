@@ -28,6 +28,10 @@ class Objects(Machine):
             return found
         return self._stored_elsewhere(cls, name)
 
+    def first_name(self, cls: ClassDef, stored: Value) -> str | None:
+        """The attribute that `__init__` gave this very object first."""
+        return next((name for name, value in self._table(cls).items() if value is stored), None)
+
     def attribute_values(self, cls: ClassDef, name: str) -> tuple[Value, ...]:
         """All that is stored in `self.name`: what `__init__` leaves None, another method may fill."""
         first = self.attribute_value(cls, name)

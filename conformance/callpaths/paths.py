@@ -190,6 +190,7 @@ class CallPaths:
             paths=tuple(path.public for block in blocks if block.key.op != "applied" for path in block.paths),
             loops=loops,
             unresolved_loops=tuple(self.place(site) for site, _ in unresolved),
+            problems=tuple(trace.problems),
         )
         return Entry(
             function.module, owner, function, blocks, _once(trace.gates), trace.late, trace, loops, unresolved, public
@@ -237,7 +238,7 @@ class CallPaths:
                 return values.make("elem", 0, self.normal(value.args[0]))
             return values.make("item", self.normal(value.args[0]), value.args[1])
         if value.op == "attr":
-            return values.make("attr", self.normal(value.args[0]), value.args[1])
+            return values.make("attr", self.normal(value.args[0]), self._first_name(value))
         if value.op == "applied":
             function, block = value.args
             return values.make("applied", function, None if block is None else self.normal(block))
@@ -245,6 +246,16 @@ class CallPaths:
             parts = tuple(dict.fromkeys(self.normal(part) for part in value.args[1]))
             return parts[0] if len(parts) == 1 else values.make("pick", 0, parts)
         return value
+
+    def _first_name(self, value: Value) -> str:
+        """The attribute's name, or the name that the same container was given first: `self.all = list(self.blocks)`."""
+        owner, name = value.args
+        if owner.op != "self":
+            return str(name)
+        stored = self.interpreter.attribute_value(owner.args[0], name)
+        if stored is None or stored.op != "inst" or len(stored.args) < 4:
+            return str(name)
+        return self.interpreter.first_name(owner.args[0], stored) or str(name)
 
     # Paths
 

@@ -16,13 +16,15 @@ TEXT_LIMIT = 160
 class Value:
     """One interned value. `op` tells the kind, `args` what it is made of; both are for this package."""
 
-    __slots__ = ("_loops", "_text", "args", "op")
+    __slots__ = ("_loops", "_text", "_truth", "args", "op")
 
     def __init__(self, op: str, args: tuple[Any, ...]) -> None:
         self.op = op
         self.args = args
         self._text: str | None = None
         self._loops: frozenset[int] | None = None
+        self._truth: bool | None = None
+        """For a chain of operands: the truth that it has for certain, found when it is made."""
 
     @property
     def text(self) -> str:
@@ -36,19 +38,26 @@ class Value:
     def loops(self) -> frozenset[int]:
         """Serials of the loops on whose iteration the value depends."""
         if self._loops is None:
-            found: set[int] = set()
-            if self.op in _LOOP_OPS:
-                found.add(self.args[0])
-            for child in children(self):
-                found |= child.loops
-            self._loops = frozenset(found)
-        return self._loops
+            # Bottom up without recursion: a chain of values may be thousands long.
+            stack = [self]
+            while stack:
+                current = stack[-1]
+                open_parts = [part for part in children(current) if part._loops is None]
+                if open_parts:
+                    stack.extend(open_parts)
+                    continue
+                stack.pop()
+                if current._loops is None:
+                    own = frozenset((current.args[0],)) if current.op in _LOOP_OPS else _NO_LOOPS
+                    current._loops = own.union(*(part._loops or _NO_LOOPS for part in children(current)))
+        return self._loops or _NO_LOOPS
 
     def __repr__(self) -> str:
         return f"<{self.op} {self.text}>"
 
 
 _LOOP_OPS = frozenset({"mu", "elem", "index"})
+_NO_LOOPS: frozenset[int] = frozenset()
 
 
 def children(value: Value) -> Iterator[Value]:
@@ -88,6 +97,8 @@ class Values:
     def __init__(self) -> None:
         self._pool: dict[tuple[Any, ...], Value] = {}
         self._canonical: dict[Value, Value] = {}
+        self._compared: dict[Value, Value] = {}
+        """`phi is None`, since choices of choices share their parts."""
         self.implied: dict[Value, tuple[tuple[Value, bool], ...]] = {}
         """What a truthy flag that a loop carries says: the conditions under which alone it is set."""
         self.none = self.const(None)
@@ -102,6 +113,8 @@ class Values:
         found = self._pool.get(key)
         if found is None:
             found = self._pool[key] = Value(op, args)
+            if op in ("and", "or"):
+                found._truth = _chain_truth(op, args)
         return found
 
     def canonical(self, value: Value) -> Value:
@@ -226,12 +239,16 @@ class Values:
             known = _compare_constants(kind, left.args[1], right.args[1])
             if known is not None:
                 return self.true if known else self.false
-        if kind == "is" and right.op == "const" and right.args[1] is None:
+        if kind == "is" and right is self.none:
             if left.op in _NEVER_NONE:
                 return self.false
             if left.op == "phi":
-                test, body, orelse = left.args
-                return self.phi(test, self.compare(kind, body, right), self.compare(kind, orelse, right))
+                found = self._compared.get(left)
+                if found is None:
+                    test, body, orelse = left.args
+                    found = self.phi(test, self.compare(kind, body, right), self.compare(kind, orelse, right))
+                    self._compared[left] = found
+                return found
         if kind == "==" and left is right and left.op == "const":
             return self.true
         return self.make("cmp", kind, left, right)
@@ -279,13 +296,15 @@ def truth_of(value: Value) -> bool | None:
         return True
     if op == "absent":
         return False
-    if op in ("and", "or"):
-        decisive = op == "or"
-        known = [truth_of(part) for part in value.args]
-        if decisive in known:
-            return decisive
-        return None if None in known else not decisive
-    return None
+    return value._truth
+
+
+def _chain_truth(op: str, parts: Iterable[Value]) -> bool | None:
+    decisive = op == "or"
+    known = [truth_of(part) for part in parts]
+    if decisive in known:
+        return decisive
+    return None if None in known else not decisive
 
 
 # Rendering

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import gc
 import re
+import sys
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -105,7 +106,8 @@ def parse(text: str, path: str) -> ast.Module:
             warnings.simplefilter("ignore")
             return ast.parse(text, path)
     except SyntaxError as error:
-        raise Unparsable(f"invalid syntax: {error.msg}", error.lineno) from None
+        version = ".".join(map(str, sys.version_info[:2]))
+        raise Unparsable(f"invalid syntax: {error.msg} (read as Python {version})", error.lineno) from None
     except RecursionError:
         raise Unparsable("nested too deeply to parse") from None
     except MemoryError:
