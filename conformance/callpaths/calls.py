@@ -705,6 +705,9 @@ class Calls(Machine):
             return values.make("unknown", "recursion", self._next())
         bound = self._bind_call(function, defaults, arguments, keywords)
         if bound is None:
+            if parent is not None:
+                uncallable = values.make("closure", Closure(function, parent, defaults))
+                self._note_call(uncallable, "forward", arguments, keywords, span, caller)
             return values.make("unknown", f"arguments of {function.name}", self._next())
         frame = Frame(module, function, parent, owner, self._next())
         frame.env = bound

@@ -14,6 +14,7 @@ from conformance.facts.module import is_likely
 from conformance.project.profile import CheckpointCallable
 from conformance.project.project import FunctionDef
 
+_FOR_CHECKPOINT = re.compile(r"checkpoint|ckpt|reentrant", re.IGNORECASE)
 _CHECKPOINT_WORD = re.compile(r"checkpoint|ckpt", re.IGNORECASE)
 _TORCH_OWN = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 _PARAMETER = CheckpointCallable("parameter", "wrapper", own=_TORCH_OWN)
@@ -235,9 +236,9 @@ class Checkpoints(Machine):
             # checkpoint_sequential(functions, segments, input)
             function = self.iterate(function, self._next())
             rest = rest[1:]
-        elif passed and all(name is None for name, _ in passed):
+        else:
             # `**ckpt_kwargs` that couldn't be looked into: for the checkpoint, not for the function.
-            passed = []
+            passed = [pair for pair in passed if pair[0] is not None or not _FOR_CHECKPOINT.search(pair[1].text)]
         self._usage = usage
         result = self.call(function, rest, passed, span, frame)
         self._checkpoints.pop()

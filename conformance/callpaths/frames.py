@@ -32,6 +32,7 @@ class Frame:
         "env",
         "failures",
         "function",
+        "leaving",
         "locals",
         "loops",
         "module",
@@ -70,6 +71,8 @@ class Frame:
         self.yields: list[Value] = []
         self.states: dict[str, int] = {}
         """Lengths of the tuples that a loop carries: they keep them."""
+        self.leaving = False
+        """True while the value of a `return` is computed: no further iteration follows."""
         self.failures: list[Value] = []
         """For each open `try`: that its body fails."""
         self.condition_mark = 0

@@ -199,7 +199,7 @@ class Machine:
                 value,
                 self._next(),
                 tuple(self._conditions),
-                tuple(owner.loops),
+                () if owner.leaving else tuple(owner.loops),
                 function,
                 checkpoint,
                 self._site(child, function.span),
@@ -344,7 +344,7 @@ class Machine:
             for alternative in callee.args[1]:
                 self._note_call(alternative, method, arguments, keywords, span, frame, direct, callee)
             return
-        is_module = callee.op in (*MODULE_OPS, "self", "applied")
+        is_module = callee.op in (*MODULE_OPS, "self", "applied", "closure")
         if not is_module and not (self._checkpoints and self._checkpoints[-1].site.span == span):
             return
         site = self._site(frame, span)

@@ -187,7 +187,7 @@ class CallPaths:
             class_name=None if owner is None else owner.facts.qualname,
             function=function.facts.qualname,
             line=line,
-            paths=tuple(path.public for block in blocks if block.key.op != "applied" for path in block.paths),
+            paths=tuple(path.public for block in _shown(blocks) for path in block.paths),
             loops=loops,
             unresolved_loops=tuple(self.place(site) for site, _ in unresolved),
             problems=tuple(trace.problems),
@@ -319,6 +319,8 @@ class CallPaths:
     def _why_no_class(self, callee: Value) -> str:
         if callee.op == "param":
             return "the callee is a parameter"
+        if callee.op in ("closure", "function"):
+            return "the wrapper can't take the call"
         base = callee
         profile = self.project.profile
         made = False
@@ -460,9 +462,7 @@ class CallPaths:
         for entry in entries:
             result.loops += entry.loops
             result.unresolved.extend((self.place(site), reason) for site, reason in entry.unresolved)
-            for block in entry.blocks:
-                if block.key.op == "applied":
-                    continue  # the block that the function runs is counted
+            for block in _shown(entry.blocks):
                 for path in block.live:
                     result.paths += 1
                     if path.unknown is None:
@@ -499,8 +499,24 @@ def _root(value: Value) -> Value:
 
 
 def _is_handed_over(group: BlockPaths) -> bool:
-    """Whether the callee itself is handed to a checkpoint."""
-    return any(p.raw.checkpoint is not None and p.raw.checkpoint.site == p.raw.site for p in group.paths)
+    """Whether the callee is handed to a checkpoint, by itself or in a wrapper."""
+    return any(
+        path.raw.checkpoint is not None and (path.raw.checkpoint.site == path.raw.site or path.raw.wrapper)
+        for path in group.paths
+    )
+
+
+def _shown(blocks: list[BlockPaths]) -> list[BlockPaths]:
+    """The blocks to print and count: a function that runs a block stands for it only where it isn't seen itself."""
+    seen = {_root_of_block(block.key) for block in blocks if block.key.op != "applied"}
+    return [block for block in blocks if block.key.op != "applied" or block.key.args[1] not in seen]
+
+
+def _root_of_block(key: Value) -> Value:
+    """The element or submodule that a callee is, or is a part of."""
+    while key.op == "attr" and _is_element(key.args[0]):
+        key = key.args[0]
+    return key
 
 
 def _route(raw: RawCall) -> Route:

@@ -309,7 +309,9 @@ class Statements(Machine):
 
     def _return_statement(self, statement: ir.Return, frame: Frame) -> bool:
         self._usage = frame.usage
+        frame.leaving = True
         value = self.values.none if statement.value is None else self.eval(statement.value, frame)
+        frame.leaving = False
         conditions = tuple(self._conditions[frame.condition_mark :])
         conditions = (*conditions, *(Literal(failed, False, 0) for failed in frame.failures))
         if frame.loops:
@@ -381,8 +383,9 @@ class Statements(Machine):
             length = frame.states.get(name)
             if length is not None and self._length(value) is None:
                 value = self.values.make("state", length, value)
+        is_changed = frame.env.get(name) is not value
         frame.env[name] = value
-        if name in frame.captured:
+        if name in frame.captured and (is_changed or is_target):
             self._note_binding(name, value, frame, line, is_target)
 
     def _note_flag(self, name: str, value: Value, frame: Frame) -> None:

@@ -320,6 +320,12 @@ class Lowerer:
             if isinstance(target, ast.Name):
                 self._bind(target.id)
                 names.append(target.id)
+            elif isinstance(target, ast.Subscript):
+                self._mutated(target.value)
+                removed = Call(Attr(self.expr(target.value), "pop"), (self.expr(target.slice),), (), self.span(target))
+                out.append(Evaluate(removed, node.lineno + self._offset))
+            elif isinstance(target, ast.Attribute):
+                self.target(target)
         if names:
             out.append(Delete(tuple(names), node.lineno + self._offset))
 
@@ -532,7 +538,12 @@ class Lowerer:
         return Op("f-string", tuple([self.expr(v) for v in node.values]))
 
     def _formatted(self, node: ast.FormattedValue) -> Expr:
-        return self.expr(node.value)
+        if node.conversion == -1 and node.format_spec is None:
+            return self.expr(node.value)
+        return Op(
+            f"format {node.conversion} {ast.unparse(node.format_spec) if node.format_spec else ''}",
+            (self.expr(node.value),),
+        )
 
     def _await(self, node: ast.Await) -> Expr:
         return self.expr(node.value)

@@ -231,8 +231,11 @@ class _Scan:
                     self._fallbacks(handler.body)
                 self._module_level(node.orelse)  # type: ignore[attr-defined]
                 self._module_level(node.finalbody)  # type: ignore[attr-defined]
-            elif isinstance(node, ast.With):
+            elif isinstance(node, ast.With | ast.For | ast.While):
                 self._module_level(node.body)
+            elif isinstance(node, ast.Match):
+                for case in node.cases:
+                    self._module_level(case.body)
 
     def _fallbacks(self, body: list[ast.stmt]) -> None:
         """Module level of an `except`: what it binds counts only where the body of the `try` bound nothing."""
