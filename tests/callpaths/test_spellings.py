@@ -167,11 +167,65 @@ def _plain_locals(function: ast.FunctionDef) -> set[str]:
     return bound - other
 
 
+class Splatted(ast.NodeTransformer):
+    """`f(a, b=c)` becomes `f(*(a,), **{"b": c})`, but for methods of lists and dicts, which nobody calls so."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and hasattr({}, node.func.attr) | hasattr([], node.func.attr):
+            return node
+        plain = not any(isinstance(a, ast.Starred | ast.GeneratorExp) for a in node.args)
+        if node.args and plain:
+            node.args = [ast.Starred(ast.Tuple(node.args, ast.Load()), ast.Load())]
+        if node.keywords and all(keyword.arg for keyword in node.keywords):
+            keys: list[ast.expr | None] = [ast.Constant(keyword.arg) for keyword in node.keywords]
+            node.keywords = [ast.keyword(None, ast.Dict(keys, [keyword.value for keyword in node.keywords]))]
+        return node
+
+
+class Hoisted(ast.NodeTransformer):
+    """The arguments of a call that is a whole statement, or all of its value, get names before it."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        call = getattr(node, "value", None)
+        if not isinstance(node, ast.Assign | ast.Expr | ast.Return) or not isinstance(call, ast.Call):
+            return [node]
+        if isinstance(call.func, ast.Name) and call.func.id == "super":
+            return [node]
+        before: list[ast.stmt] = []
+        for index, argument in enumerate(call.args):
+            if not isinstance(argument, ast.Starred):
+                call.args[index] = self._named(argument, before)
+        for keyword in call.keywords:
+            if keyword.arg:
+                keyword.value = self._named(keyword.value, before)
+        return [*before, node]
+
+    def _named(self, value: ast.expr, before: list[ast.stmt]) -> ast.expr:
+        if isinstance(value, ast.Constant):
+            return value
+        self._count += 1
+        name = f"_argument_{self._count}"
+        before.append(ast.Assign([ast.Name(name, ast.Store())], value))
+        return ast.Name(name, ast.Load())
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            if isinstance(body, list) and not isinstance(node, ast.Module | ast.ClassDef):
+                setattr(node, name, [statement for old in body for statement in self._statement(old)])
+        return node
+
+
 class Unchanged(ast.NodeTransformer):
     """Nothing but the layout."""
 
 
-CHANGES = [Unchanged, Negated, Flipped, Reordered, Counted, Wrapped, Guarded, Renamed]
+CHANGES = [Unchanged, Negated, Flipped, Reordered, Counted, Wrapped, Guarded, Renamed, Splatted, Hoisted]
 
 
 def row(class_name: str | None, path: CallPath) -> Row:
@@ -185,7 +239,7 @@ def row(class_name: str | None, path: CallPath) -> Row:
         "|".join(sorted(ref.name for ref in path.block.classes)),
         *(["?"] if path.binding is None else sorted(f"{name}={plain(value)}" for name, value in path.binding.items())),
         *sorted(f"{'if' if condition.holds else 'unless'} {plain(condition.value)}" for condition in path.conditions),
-        f"{path.result} {path.dead} {path.unknown}".translate(Renamed.BACK),
+        f"{'' if path.result in ('name', 'other') else path.result} {path.dead} {path.unknown}".translate(Renamed.BACK),
     )
 
 
