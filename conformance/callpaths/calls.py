@@ -633,13 +633,21 @@ class Calls(Machine):
         """Whether an attribute holds a module of the tree, or several."""
         return any(isinstance(cls, ClassDef) for cls in self.classes_of(value)) or bool(self.elements_of(value))
 
+    def _holds_blocks(self, cls: ClassDef) -> bool:
+        """Whether a class of the tree is a container."""
+        profile = self.project.profile
+        return self.project.inherits(cls, (*profile.containers, *profile.mappings))
+
     def _is_block(self, value: Value) -> bool:
+        if value.op == "pick":
+            return all(map(self._is_block, value.args[1]))
         if value.op in ("elem", "item"):
-            return self._is_rooted(value)
+            is_part = value.op == "item" and value.args[1].op == "slice"  # some of the blocks, not one
+            return not is_part and self._is_rooted(value)
         return (
             value.op == "attr"
             and value.args[0].op == "self"
-            and any(isinstance(cls, ClassDef) for cls in self.classes_of(value))
+            and any(isinstance(cls, ClassDef) and not self._holds_blocks(cls) for cls in self.classes_of(value))
         )
 
     def _expand_closure(

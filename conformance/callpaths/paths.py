@@ -253,7 +253,10 @@ class CallPaths:
         if owner.op != "self":
             return str(name)
         stored = self.interpreter.attribute_value(owner.args[0], name)
-        if stored is None or stored.op != "inst" or len(stored.args) < 4:
+        container = stored
+        while container is not None and container.op == "grown":
+            container = container.args[0]
+        if stored is None or container is None or container.op != "inst" or len(container.args) < 4:
             return str(name)
         return self.interpreter.first_name(owner.args[0], stored) or str(name)
 
@@ -509,7 +512,16 @@ def _is_handed_over(group: BlockPaths) -> bool:
 def _shown(blocks: list[BlockPaths]) -> list[BlockPaths]:
     """The blocks to print and count: a function that runs a block stands for it only where it isn't seen itself."""
     seen = {_root_of_block(block.key) for block in blocks if block.key.op != "applied"}
-    return [block for block in blocks if block.key.op != "applied" or block.key.args[1] not in seen]
+    shown = []
+    for block in blocks:
+        if block.key.op == "applied":
+            run = block.key.args[1]
+            if run is None and seen:
+                continue
+            if run is not None and not seen.isdisjoint(run.args[1] if run.op == "pick" else (run,)):
+                continue
+        shown.append(block)
+    return shown
 
 
 def _root_of_block(key: Value) -> Value:
