@@ -134,14 +134,15 @@ def paths_of(
     of: str | None = None,
     conditions: bool = True,
 ) -> list[str]:
-    """The paths of a file's entries as text, in the order of their lines.
+    """The paths of a file's entries as text, in the order of their lines, and what kept an entry from being followed.
 
     `files` are the other files of the tree by name; with `of` only the entries of that class count.
     """
     sources = {**(files or {}), name: source}
     entries = [entry for entry in entries_of(source, files, name) if of is None or entry.class_name == of]
     found = [path for entry in entries for path in entry.paths]
-    return [text for _, text in sorted((_order(path), describe(path, sources, conditions)) for path in found)]
+    texts = [text for _, text in sorted((_order(path), describe(path, sources, conditions)) for path in found)]
+    return [*texts, *(f"{entry.function}: {problem}" for entry in entries for problem in entry.problems)]
 
 
 def bindings_of(

@@ -267,7 +267,6 @@ def test_alternatives(body: str, pairs: set[str]) -> None:
         for block in self.others:
             x = block(x, mask)  # <- eager
         ---
-        # wrong: an unknown mapping is taken to be for the checkpoint
         # missing: nothing, it is unknown what the splat holds
         for block in self.blocks:
             if self.gradient_checkpointing:

@@ -255,7 +255,6 @@ def test_late(source: str) -> None:
         block = self.blocks[0]
         return checkpoint(lambda h: block(h), x)
         ---
-        # wrong: a path that leaves the loop has no next iteration
         for block in self.blocks:
             return checkpoint(lambda h: block(h), x)
         ---
@@ -266,7 +265,6 @@ def test_late(source: str) -> None:
                 return b(h, mask)
             x = checkpoint(run, x)
         ---
-        # wrong: it is bound to itself
         for block in self.blocks:
             mask = mask
             x = checkpoint(lambda h, b=block: b(h, mask), x)

@@ -23,9 +23,7 @@ from conformance.sources.overlay import DiskOverlay, EditedOverlay
 MODELS = [
     "flux/transformer",
     "chroma/transformer",
-    pytest.param(
-        "sd3/transformer", marks=pytest.mark.xfail(reason="the paths of a function that gets the block are left out")
-    ),
+    ("sd3/transformer"),
     "auraflow/transformer",
     "hidream/transformer",
     "ltxvideo/transformer",
@@ -267,7 +265,7 @@ def test_changes_change_something() -> None:
     source = """
 def f(self, x, y):
     if x is not None:
-        z = g(a=1, b=2)
+        z = g(a=x, b=y)
     else:
         z = y
     for item in z:

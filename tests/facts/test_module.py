@@ -145,9 +145,9 @@ def test_assignments_and_calls() -> None:
         "try:\n    pass\nfinally:\n{body}",
         "try:\n    pass\nexcept* ImportError:\n{body}",
         "with suppress(ImportError):\n{body}",
-        pytest.param("for name in NAMES:\n{body}", marks=INSIDE),
-        pytest.param("while True:\n{body}", marks=INSIDE),
-        pytest.param("match NAME:\n    case 'x':\n    {body}", marks=INSIDE),
+        "for name in NAMES:\n{body}",
+        "while True:\n{body}",
+        "match NAME:\n    case 'x':\n    {body}",
     ],
 )
 def test_definitions_inside_statements_of_the_module(around: str) -> None:
