@@ -56,6 +56,7 @@ def look_up(name: str, files: dict[str, str], start: str) -> str:
     return shown(found)
 
 
+ORDER = pytest.mark.xfail(reason="the kind of a binding counts, not the order")
 PACKAGE = {
     "net/__init__.py": "",
     "net/layers/__init__.py": "from .leaf import Leaf, make as make_leaf\n",
@@ -319,3 +320,24 @@ class Model(nn.Module):
         """
     (text,) = [t for t in paths_of(source, {"leaf.py": LEAF, "helpers.py": helpers}) if t.startswith("ck")]
     assert text.startswith("ck: checkpointed self.block<Leaf>(x=x)")
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        pytest.param("Leaf = None\nfrom leaf import Leaf\n", "class leaf.py:Leaf", marks=ORDER),
+        ("from leaf import Leaf\nLeaf = None\n", "name main.py:Leaf"),
+        pytest.param("class Leaf: ...\nfrom leaf import Leaf\n", "class leaf.py:Leaf", marks=ORDER),
+        ("from leaf import Leaf\nclass Leaf: ...\n", "class main.py:Leaf"),
+        pytest.param("def Leaf(): ...\nfrom leaf import Leaf\n", "class leaf.py:Leaf", marks=ORDER),
+        ("from leaf import Leaf\ndef Leaf(): ...\n", "function main.py:Leaf"),
+        pytest.param("class Leaf: ...\ndef Leaf(): ...\n", "function main.py:Leaf", marks=ORDER),
+        ("def Leaf(): ...\nclass Leaf: ...\n", "class main.py:Leaf"),
+        pytest.param("class Leaf: ...\nLeaf = 3\n", "name main.py:Leaf", marks=ORDER),
+        ("Leaf = 3\nclass Leaf: ...\n", "class main.py:Leaf"),
+        ("class Leaf: ...\nLeaf = wrap(Leaf)\n", "class main.py:Leaf"),
+    ],
+)
+def test_last_binding_wins(source: str, wanted: str) -> None:
+    """But for a binding that only wraps what the name was."""
+    assert look_up("Leaf", {"leaf.py": LEAF, "main.py": source}, "main.py") == wanted
