@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tests.differential.sheet import Lines, Sheet, indent
 
-WORDS = ("mask", "temb", "rope", "gain", "tone", "grid", "seam", "dye", "heat", "cue")
+WORDS = ("mask", "temb", "rope", "gain", "tone", "grid", "seam", "dye", "heat", "cue", "glow", "hue", "wind", "tide")
 NAMES = ("Alder", "Birch", "Cedar", "Dogwood")
 DEFAULTS = {"tensor": "None", "flag": "False", "number": "1"}
 

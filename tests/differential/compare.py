@@ -256,6 +256,7 @@ def compare(source: str, runs: Sequence[Mapping[str, Any]], entries: Sequence[En
                 seen.setdefault(f"{describe(call)}\n{text}", dict(run["choice"]))
     unseen, unknown = [], []
     for entry in used.values():
+        unknown += [f"line {place.line}: a loop over blocks of no known class" for place in entry.unresolved_loops]
         for path in entry.paths:
             if path.block.text == "self":
                 continue  # a method of the model's own under a checkpoint: the recorder watches submodules

@@ -197,9 +197,9 @@ class Maker:
     def plan(self, block: BlockClass, how: Iteration) -> tuple[Value, ...]:
         """What each parameter of the block is to get; some optional ones get nothing."""
         chosen = [p for p in block.parameters if p.default is None or self.sheet.chance(0.75)]
-        return tuple((parameter, self.source(parameter, how)) for parameter in chosen)
+        return tuple((parameter, self.source(parameter, how, block)) for parameter in chosen)
 
-    def source(self, parameter: Parameter, how: Iteration) -> str:
+    def source(self, parameter: Parameter, how: Iteration, block: BlockClass) -> str:
         """An expression for a parameter."""
         sheet = self.sheet
         if parameter.kind == "flag":
@@ -226,14 +226,14 @@ class Maker:
             options.append("none")
         match sheet.choose("value", *options):
             case "argument":
-                return self.argument(parameter, required=True)
+                return self.argument(parameter, block, required=True)
             case "optional-argument":
-                return self.argument(parameter, required=False)
+                return self.argument(parameter, block, required=False)
             case "attribute":
                 return sheet.setting("shared", '("<tensor>",)', "None")
             case "derived":
                 name = sheet.name("shift")
-                sheet.before.append(f"{name} = {self.argument(parameter, required=True)} * 2")
+                sheet.before.append(f"{name} = {self.argument(parameter, block, required=True)} * 2")
                 return name
             case "item":
                 assert how.item
@@ -241,13 +241,14 @@ class Maker:
             case _:
                 return "None"
 
-    def argument(self, parameter: Parameter, required: bool) -> str:
-        """An argument of the model, new or used again, often of another name than the block's parameter."""
+    def argument(self, parameter: Parameter, block: BlockClass, required: bool) -> str:
+        """An argument of the model, new or used again: named as the block's parameter or as none of the block's."""
         arguments = self.sheet.arguments
-        known = [name for name, needed in arguments.items() if needed == required]
+        others = {p.name for p in block.parameters if p is not parameter}
+        known = [name for name, needed in arguments.items() if needed == required and name not in others]
         if known and self.sheet.chance(0.3):
             return self.sheet.random.choice(known)
-        free = [word for word in WORDS if word not in arguments]
+        free = [word for word in WORDS if word not in arguments and word not in others]
         name = parameter.name if parameter.name in free and self.sheet.chance(0.5) else self.sheet.random.choice(free)
         arguments[name] = required
         return name

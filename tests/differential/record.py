@@ -93,8 +93,7 @@ def stack(frame: FrameType | None) -> list[FrameType]:
     return frames
 
 
-@functools.cache
-def entries(block_class: type[nn.Module]) -> list[str]:
+def entries(block_class: type) -> list[str]:
     """The methods by which a block can be run: those that its own file defines, without the private ones."""
     own = (name for base in block_class.__mro__ if base.__module__ == block_class.__module__ for name in vars(base))
     return [name for name in dict.fromkeys(own) if not name.startswith("_") and callable(getattr(block_class, name))]
@@ -115,6 +114,8 @@ class Recorder:
         self.labels = Labels()
         self.backward = False
         self.running: set[int] = set()
+        self.entries: dict[type, list[str]] = {}
+        self.model = model
         self.numbers = {id(part): number for number, part in enumerate(model.modules())}
         looping = getattr(module, "Inner", module.Model)
         for owner in model.modules():
@@ -159,7 +160,9 @@ class Recorder:
             self.record(owner, element, names, "forward", args, kwargs)
 
         element.register_forward_pre_hook(hook, with_kwargs=True)
-        for name in entries(type(element)):
+        if type(element) not in self.entries:
+            self.entries[type(element)] = entries(type(element))
+        for name in self.entries[type(element)]:
             object.__setattr__(element, name, self.wrapped(owner, element, names, name, getattr(element, name)))
 
     def wrapped(
@@ -251,50 +254,52 @@ def combinations(module: ModuleType) -> Iterator[dict[str, Any]]:
             yield choice
 
 
-def run(module: ModuleType, choice: dict[str, Any]) -> dict[str, Any]:
+def run(recorder: Recorder, choice: dict[str, Any]) -> dict[str, Any]:
     """One forward, and backward where gradients are on."""
-    torch.manual_seed(0)
-    model = module.Model()
+    model, labels = recorder.model, Labels()
+    recorder.calls, recorder.labels, recorder.backward = [], labels, False
     model.train(choice.get("training", True))
-    recorder = Recorder(module, model)
     for key, value in choice.items():
         if key.startswith("self."):
             chosen = value
             if value in ("<flag>", "<tensor>"):
                 chosen = Flag() if value == "<flag>" else torch.rand(WIDTH)
-                recorder.labels.give(chosen, key)
-            name = key.removeprefix("self.")
-            for part in model.modules():
-                if hasattr(part, name):
-                    setattr(part, name, chosen)
+                labels.give(chosen, key)
+            for part in (model, getattr(model, "core", model)):
+                if hasattr(part, key.removeprefix("self.")):
+                    setattr(part, key.removeprefix("self."), chosen)
     arguments = {}
-    for name, parameter in list(inspect.signature(module.Model.forward).parameters.items())[1:]:
+    for name, parameter in list(signature(type(model).forward).parameters.items())[1:]:
         if parameter.default is parameter.empty or choice.get("given", True):
             arguments[name] = torch.rand(1, WIDTH, requires_grad=True)
-            recorder.labels.give(arguments[name], name)
+            labels.give(arguments[name], name)
     with contextlib.nullcontext() if choice.get("grad", True) else torch.no_grad():
         result = model(**arguments)
     results = result if isinstance(result, tuple) else (result,)
     for part in results:
-        recorder.labels.of(part)
+        labels.of(part)
     if choice.get("grad", True):
         recorder.backward = True
         sum(part.sum() for part in results).backward()
-    return {"choice": choice, "given": sorted(arguments), "calls": recorder.calls}
+    return {"choice": choice, "calls": recorder.calls}
+
+
+def record(file: str) -> dict[str, Any]:
+    """All runs of one model file."""
+    try:
+        module = load(Path(file))
+        recorder = Recorder(module, module.Model())
+        return {"file": file, "error": None, "runs": [run(recorder, choice) for choice in combinations(module)]}
+    except Exception:  # noqa: BLE001 - whatever is wrong with the model, the test has to show it
+        return {"file": file, "error": traceback.format_exc(), "runs": []}
 
 
 def main(files: list[str]) -> None:
     """Prints the records of all files."""
+    torch.manual_seed(0)
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    records: list[dict[str, Any]] = []
-    for file in files:
-        try:
-            module = load(Path(file))
-            records.append({"file": file, "error": None, "runs": [run(module, c) for c in combinations(module)]})
-        except Exception:  # noqa: BLE001 - whatever is wrong with the model, the test has to show it
-            records.append({"file": file, "error": traceback.format_exc(), "runs": []})
-    json.dump(records, sys.stdout)
+    sys.stdout.write(json.dumps([record(file) for file in files]))
 
 
 if __name__ == "__main__":

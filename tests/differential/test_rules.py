@@ -21,3 +21,9 @@ def test_dropped_arguments(seed: int, models: Models, runs: Runs) -> None:
     assert {finding.parameter for finding in found} == dropped.keys(), (
         f"seed {seed}: found {found}\nhappened {dropped}\n\n{model.source}"
     )
+
+
+def test_nothing_else_is_found(seed: int, models: Models) -> None:
+    model, path = models[seed]
+    found = check(Options(paths=(str(path),), cwd=str(path.parent), ignore=("CF101", "CF108", "CF201"))).findings
+    assert not found, f"seed {seed}: found {found}\n\n{model.source}"

@@ -193,9 +193,9 @@ def new_parameter(text: Text, function: ast.FunctionDef) -> Replacement:
     """Adds `return_dict=None` as the last parameter."""
     arguments = function.args
     assert arguments.kwarg is None
-    every = [*arguments.args, *arguments.kwonlyargs, *arguments.defaults, *(d for d in arguments.kw_defaults if d)]
-    if arguments.vararg:
-        every.append(arguments.vararg)
+    every: list[ast.arg | ast.expr] = [*arguments.args, *arguments.kwonlyargs, *arguments.defaults]
+    every += [default for default in arguments.kw_defaults if default]
+    every += [arguments.vararg] if arguments.vararg else []
     last = max(every, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0))
     assert last.end_lineno is not None
     assert last.end_col_offset is not None
