@@ -50,7 +50,7 @@ def arguments_of(call: str, values: Values) -> tuple[list[Value], list[tuple[str
     return positional, list(keywords)
 
 
-@pytest.mark.parametrize(("signature", "call"), itertools.product(SIGNATURES, CALLS))
+@pytest.mark.parametrize(("signature", "call"), list(itertools.product(SIGNATURES, CALLS)))
 def test_as_python_binds(signature: str, call: str) -> None:
     """What is bound is bound as by Python; what Python refuses for what it is given is a problem here, too.
 
