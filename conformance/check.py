@@ -30,6 +30,8 @@ from conformance.sources.problems import Problem, Unreadable
 from conformance.sources.root import MARKERS, import_roots, source_root
 
 _BASE_PROFILE = "torch"
+_SUFFIXES = ("", ".py", ".pyi", ".pyw")
+"""Of files that may be given by name; a script may have none."""
 _UNREADABLE = "CF900"
 _RECURSION_LIMIT = 6_000
 """Frames of this program; the deepest real source needs some hundreds."""
@@ -264,9 +266,17 @@ def _discover(paths: Sequence[str], cwd: str) -> Discovery:
     found = discover(paths, cwd=cwd)
     if found.missing:
         raise UsageError(f"{found.missing[0]}: no such file or folder", "name Python files or folders")
+    for file in found.files:
+        suffix = os.path.splitext(file.path)[1]
+        if file.named and suffix not in _SUFFIXES:
+            raise UsageError(f"{_relative(file.path, cwd)}: not a Python file", "name Python files or folders")
     if not found.files and not found.problems and not found.excluded:
         raise UsageError(f"{', '.join(found.empty) or 'nothing given'}: no Python file here", None)
     return found
+
+
+def _relative(path: str, cwd: str) -> str:
+    return os.path.relpath(path, cwd) if path.startswith(cwd.rstrip(os.sep) + os.sep) else path
 
 
 def _installed_profiles() -> list[Profile]:

@@ -260,6 +260,7 @@ class Calls(Machine):
     ) -> Value:
         test, body, orelse = callee.args
         if self._has_many(callee):
+            self._note_call(callee, "forward", arguments, keywords, span, frame)
             return self._opaque(callee, arguments, keywords)
         usage = self._usage
         mark = len(self._conditions)

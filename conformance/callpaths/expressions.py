@@ -412,6 +412,13 @@ class Expressions(Machine):
 
     def iterate(self, value: Value, loop: int) -> Value:
         """What a loop's target is bound to."""
+        key = (value, loop)
+        found = self._iterated.get(key)
+        if found is None:
+            found = self._iterated[key] = self._find_element(value, loop)
+        return found
+
+    def _find_element(self, value: Value, loop: int) -> Value:
         values = self.values
         op = value.op
         if op in ("tuple", "list", "many"):

@@ -63,6 +63,7 @@ class Machine:
         self._gates: dict[FunctionDef, str | None] = {}
         self._wrappers: dict[FunctionDef, CheckpointCallable | None] = {}
         self._keywords: dict[Value, list[tuple[str | None, Value]]] = {}
+        self._iterated: dict[tuple[Value, int], Value] = {}
         self._made_by: dict[Value, Value] = {}
         self._expansions = 0
         self._leading: dict[tuple[str, ClassDef | None], set[FunctionDef]] = {}
@@ -344,7 +345,7 @@ class Machine:
             for alternative in callee.args[1]:
                 self._note_call(alternative, method, arguments, keywords, span, frame, direct, callee)
             return
-        is_module = callee.op in (*MODULE_OPS, "self", "applied", "closure")
+        is_module = callee.op in (*MODULE_OPS, "self", "applied", "closure", "phi")
         if not is_module and not (self._checkpoints and self._checkpoints[-1].site.span == span):
             return
         site = self._site(frame, span)

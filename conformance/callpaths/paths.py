@@ -322,6 +322,8 @@ class CallPaths:
     def _why_no_class(self, callee: Value) -> str:
         if callee.op == "param":
             return "the callee is a parameter"
+        if callee.op == "phi":
+            return "it is one of too many alternatives"
         if callee.op in ("closure", "function"):
             return "the wrapper can't take the call"
         base = callee

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import click
@@ -113,6 +114,7 @@ def command(
     except UsageError as error:
         raise Failure(error.message, error.hint) from None
 
+    gc.freeze()  # the process ends soon, and leaving would search all that was learnt for garbage
     stream = sys.stdout if output is None else None
     columns = terminal_width(stream)
     text = FORMATS[format_name](
