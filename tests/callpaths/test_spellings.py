@@ -7,6 +7,7 @@ another order, `enumerate` around an iterable. The paths of the changed file are
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -241,6 +242,7 @@ def row(class_name: str | None, path: CallPath) -> Row:
     )
 
 
+@functools.cache
 def rows(path: Path, text: str | None = None) -> Counter[Row]:
     """The paths of a file, with another text if one is given."""
     base = DiskOverlay()

@@ -176,11 +176,7 @@ def changed_by(loop: str) -> set[str]:
         ("for i in a:\n    try:\n        pass\n    except ValueError as e:\n        pass", {"i", "e"}),
         ("for self.x in a:\n    pass", {"self.x"}),
         ("for i in a:\n    del b[0]", {"i", "b"}),
-        pytest.param(
-            "for i in a:\n    del self.x",
-            {"i", "self.x"},
-            marks=pytest.mark.xfail(reason="del of an attribute is dropped"),
-        ),
+        ("for i in a:\n    del self.x", {"i", "self.x"}),
         pytest.param(
             "for i in a:\n    b.x.y = 1",
             {"i", "b.x"},
