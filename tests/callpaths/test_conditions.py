@@ -137,6 +137,9 @@ def test_reduce(given: str, value: str, reduced: str) -> None:
     [
         ("a", "not a", True),
         ("a and b", "not (a and b)", True),
+        ("a and b", "not a or not b", True),
+        ("a or b", "not (not (not a and not b))", True),
+        ("a and (b or c)", "(not b and not c) or not a", True),
         ("a and b", "not (b and a)", True),
         ("a and b", "a and not b", True),
         ("a or b", "not a and not b", True),

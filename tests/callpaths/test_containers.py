@@ -746,6 +746,27 @@ def test_two_containers_run_as_one(joined: str) -> None:
     ]
 
 
+@pytest.mark.xfail(reason="an element of one of two containers is one block")
+@pytest.mark.parametrize(
+    "groups", ["(self.first, self.second)", "[self.first, self.second]", "{'a': self.first, 'b': self.second}.values()"]
+)
+def test_loop_over_containers(groups: str) -> None:
+    """Each container has the paths of the inner loop."""
+    source = model(
+        f"""
+        for group in {groups}:
+            for block in group:
+                x = checkpoint(block, x, mask, use_reentrant=False)  # <- ck
+        return x
+        """,
+        init="self.first = nn.ModuleList([Block()])\nself.second = nn.ModuleList([Block()])",
+    )
+    assert paths_of(source) == [
+        "ck: checkpointed self.first[*](x=x, mask=mask)",
+        "ck: checkpointed self.second[*](x=x, mask=mask)",
+    ]
+
+
 def test_attribute_that_names_a_part_of_another() -> None:
     source = model(
         "for block in self.tail:\n    x = block(x, mask)  # <- eager\nreturn x",

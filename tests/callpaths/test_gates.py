@@ -298,3 +298,42 @@ def test_modulo_without_a_helper() -> None:
         f"ck: checkpointed self.blocks[*](x=x) if {test}",
         f"eager: eager self.blocks[*](x=x) if not ({test})",
     ]
+
+
+@pytest.mark.parametrize(
+    ("gate", "more"),
+    [
+        ("self.on", "@property\ndef on(self):\n    return self.gradient_checkpointing and self.training"),
+        ("self.on()", "def on(self):\n    return self.gradient_checkpointing and self.training"),
+        ("self.on(block)", "def on(self, b):\n    return self.gradient_checkpointing and self.training"),
+        ("is_on(self)", ""),
+        ("use", ""),
+        ("self._use", ""),
+        ("(flag := self.gradient_checkpointing) and self.training", ""),
+        ("check()", ""),
+        ("bool(self.gradient_checkpointing and self.training)", ""),
+        ("getattr(self, 'gradient_checkpointing', False) and self.training", ""),
+    ],
+)
+def test_gate_behind_a_name(gate: str, more: str) -> None:
+    """A property, a method, a function, a local, an attribute: the conditions are those that they stand for."""
+    source = model(
+        f"""
+        use = self.gradient_checkpointing and self.training
+        self._use = use
+        check = lambda: self.gradient_checkpointing and self.training
+        for block in self.blocks:
+            if {gate}:
+                x = checkpoint(block, x)  # <- ck
+            else:
+                x = block(x)  # <- eager
+        return x
+        """,
+        before="def is_on(model):\n    return model.gradient_checkpointing and model.training",
+        methods=more,
+    )
+    test = "self.gradient_checkpointing and self.training"
+    assert paths_of(source) == [
+        f"ck: checkpointed self.blocks[*](x=x) if {test}",
+        f"eager: eager self.blocks[*](x=x) if not ({test})",
+    ]
