@@ -322,6 +322,8 @@ class Calls(Machine):
                 self._note_call(callee, "forward", arguments, keywords, span, frame)
         if name in ("add_module", "register_module") and len(arguments) == 2 and arguments[0].op == "const":
             self._heap[(base, str(arguments[0].args[1]))] = arguments[1]
+        if name == "backward":
+            self._backwards.append(self._next())
         if self._building and name in _GROWS:
             self._grow(base, name, arguments, frame)
         return self._opaque(callee, arguments, keywords)
@@ -354,6 +356,8 @@ class Calls(Machine):
         elif name in self._containers or name in self._mappings:
             # Each container is its own, so that another name for it is known as such.
             return values.make("inst", callee, tuple(arguments), tuple(keywords), self._next())
+        elif name == "torch.autograd.grad":
+            self._backwards.append(self._next())
         elif name == "itertools.chain":
             return values.make("list", *(values.make("star", argument) for argument in arguments))
         elif name in self.project.profile.module_bases:
@@ -466,6 +470,14 @@ class Calls(Machine):
                 changed = values.make("grown", old, (*items, argument)) if argument not in items else base
             self._replace(function.base, changed, frame, expression.span.line)
             return values.none
+        if name == "setdefault" and len(expression.arguments) == 2:
+            key, value = (self.eval(argument, frame) for argument in expression.arguments)
+            if base.op == "dict" and any(known is key for known, _ in base.args[0]):
+                return self.item(base, key)
+            chosen = value if base.op == "dict" else values.make("op", "setdefault", (self.item(base, key), value))
+            if base.op in ("dict", "merged", "phi", "mu", "out", "union", "param", "call"):
+                self._replace(function.base, self._dict_set(base, key, chosen), frame, expression.span.line)
+                return chosen
         if base.op in ("dict", "merged", "phi", "mu", "out", "union"):
             if name == "update":
                 changed = base
@@ -541,9 +553,13 @@ class Calls(Machine):
             # A function that runs a block: its arguments are the block's.
             applied = self.values.make("applied", callee, block)
             self._note_call(applied, function.facts.name, arguments, keywords, span, frame, function)
-        if self._worth_expanding(function, arguments, keywords):
-            return self._expand_function(function, arguments, keywords, span, frame)
-        return self._opaque(callee, arguments, keywords)
+        if not self._worth_expanding(function, arguments, keywords):
+            return self._opaque(callee, arguments, keywords)
+        start = len(self._trace.calls) if self._trace is not None else 0
+        result = self._expand_function(function, arguments, keywords, span, frame)
+        if self._trace is not None and start:
+            self._trace.inside[start - 1] = len(self._trace.calls)
+        return result
 
     def _call_bound(
         self,

@@ -38,11 +38,19 @@ def alternatives(block: BlockPaths, interpreter: Interpreter) -> Iterator[tuple[
                 group.setdefault(other.route, []).append((depth, other))
         for candidates in (own or outside).values():
             deepest = max(depth for depth, _ in candidates)
-            for depth, other in candidates:
-                if depth == deepest:
+            nearest = [other for depth, other in candidates if depth == deepest]
+            for other in nearest:
+                if _same_turn(path, other, paths):
                     pairs[(id(path), id(other))] = (path, other)
                     pairs[(id(other), id(path))] = (other, path)
     yield from pairs.values()
+
+
+def _same_turn(path: Path, other: Path, paths: list[Path]) -> bool:
+    """Whether both are the n-th call of the block under their conditions: what runs twice is compared in turn."""
+    ours = [p for p in paths if p.route is path.route and p.raw.conditions == path.raw.conditions]
+    theirs = [p for p in paths if p.route is other.route and p.raw.conditions == other.raw.conditions]
+    return len(ours) == len(theirs) and ours.index(path) == theirs.index(other)
 
 
 def _same_choice(path: Path, other: Path, interpreter: Interpreter) -> bool:
@@ -91,8 +99,9 @@ def _parting(first: Path, second: Path, interpreter: Interpreter, same_iteration
                 same_statement = same_statement or own.branch == literal.branch
             else:
                 kept.append(own)
-        ours_left = [c for c in kept if c.branch not in branches]
-        theirs_left = [c for c in theirs if c.branch not in branches]
+        # Grad mode is no choice between routes: where both sides tell it, they must tell the same.
+        ours_left = [c for c in (*kept, *ours) if c.branch not in branches or c.value in interpreter.grad_tests]
+        theirs_left = [c for c in theirs if c.branch not in branches or c.value in interpreter.grad_tests]
         if not exclusive(values, literals(ours_left), literals(theirs_left)):
             common = 0
             for a, b in zip(ours, theirs, strict=False):
@@ -243,7 +252,7 @@ def _matters(
     if assumptions.contradictory or other.assumptions(interpreter).contradictory:
         return False
     passed = _without_absent(assumptions.reduce(value), values.absent)
-    if passed is None or passed is default:
+    if passed is None or passed is default or _are_equal_numbers(passed, default):
         return False
     if passed.op == "unknown" or passed.op == "unbound":
         return False
@@ -263,6 +272,14 @@ def _matters(
         return False  # a tuple and an output object give the same item
     owner = cls if isinstance(cls, ClassDef) else None
     return method is None or is_used(method, owner, parameter.name, bound, interpreter)
+
+
+def _are_equal_numbers(first: Value, second: Value | None) -> bool:
+    """1 and 1.0, but not True."""
+    if second is None or first.op != "const" or second.op != "const":
+        return False
+    numbers = (first.args[1], second.args[1])
+    return all(type(number) in (int, float) for number in numbers) and numbers[0] == numbers[1]
 
 
 def _is_excluded_cache(path: Path, parameter: Parameter, interpreter: Interpreter) -> bool:

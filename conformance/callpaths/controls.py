@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.callpaths.compare import method_of
+from conformance.callpaths.compare import method_of, selector_parameters
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.paths import BlockPaths, Entry
 from conformance.callpaths.values import Value
@@ -29,7 +29,8 @@ def stored_controls(entry: Entry, block: BlockPaths, interpreter: Interpreter) -
     owner = entry.owner
     if owner is None:
         return ()
-    accepted = _accepted(block, interpreter)
+    selectors = selector_parameters(block, interpreter)
+    accepted = {n: p for n, p in _accepted(block, interpreter).items() if n not in selectors}
     found: dict[str, str] = {}
     for control in interpreter.project.profile.controls:
         if control.parameter in accepted and interpreter.attribute_value(owner, control.attribute) is not None:
@@ -60,15 +61,17 @@ def is_setting(value: Value, owner: ClassDef, interpreter: Interpreter) -> bool:
     if value.op != "attr" or value.args[0].op != "self":
         return False
     name = value.args[1]
+    if name in interpreter.project.profile.flags:
+        return False  # that turns checkpointing itself on
     initial = interpreter.attribute_value(owner, name)
     return initial is not None and initial.op == "const" and setter_of(owner, name, interpreter) is not None
 
 
 def setter_of(owner: ClassDef, attribute: str, interpreter: Interpreter) -> str | None:
-    """A method that stores one of its parameters in the attribute; None when there is none."""
+    """A method, other than `__init__` and `forward`, that sets the attribute; None when there is none."""
     for base in interpreter.project.mro(owner):
         if isinstance(base, ClassDef):
             for function in interpreter.stores(base).get(attribute, ()):
-                if len(function.facts.parameters) > 1:
+                if function.facts.name != "forward":
                     return function.facts.name
     return None

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.callpaths.frames import Frame
-from conformance.callpaths.machine import NO_SPAN, Machine, decorator_name
+from conformance.callpaths.machine import METADATA, NO_SPAN, Machine, decorator_name
 from conformance.callpaths.values import Value
 from conformance.facts import ir
 from conformance.facts.ir import Expr
 from conformance.facts.module import ModuleFacts
 from conformance.project.project import AssignDef, ClassDef, Definition, External, FunctionDef, ModuleDef
 
-_METADATA = frozenset({"shape", "dtype", "device", "ndim", "dim", "size", "is_cuda", "requires_grad", "layout"})
 _LONGEST = 1024
 """Items of a tuple or list that is kept item by item."""
 
@@ -32,7 +31,7 @@ class Expressions(Machine):
         name = expression.id
         value = frame.env.get(name)
         if value is not None:
-            if self._watched is not None and value is self._watched[0]:
+            if self._watched is not None and self._is_watched(value):
                 self._watched[1] = True
             return value
         if name in frame.locals:
@@ -41,7 +40,7 @@ class Expressions(Machine):
         while owner is not None:
             value = owner.env.get(name)
             if value is not None:
-                if self._watched is not None and value is self._watched[0]:
+                if self._watched is not None and self._is_watched(value):
                     self._watched[1] = True
                 self._note_capture(name, value, owner, child, frame)
                 return value
@@ -93,7 +92,7 @@ class Expressions(Machine):
 
     def _attr(self, expression: ir.Attr, frame: Frame) -> Value:
         usage = self._usage
-        if type(expression.base) is ir.Name and expression.name in _METADATA:
+        if type(expression.base) is ir.Name and expression.name in METADATA:
             quiet, self._quiet = self._quiet, True
             base = self.eval(expression.base, frame)
             self._quiet = quiet
@@ -161,7 +160,11 @@ class Expressions(Machine):
     def _class_attribute(self, cls: ClassDef, name: str) -> Value | None:
         """A class-level name for a class or a function, such as `block_class = Block`."""
         found = self.project.class_attribute(cls, name)
-        if found is None or not isinstance(found[1], ir.Name | ir.Attr):
+        if found is None:
+            return None
+        if isinstance(found[1], ir.Const) and name.isupper():
+            return self.values.const(found[1].value)
+        if not isinstance(found[1], ir.Name | ir.Attr):
             return None
         definition = self.project.dotted(found[0].module, found[1])
         return self._definition(definition) if isinstance(definition, ClassDef) else None

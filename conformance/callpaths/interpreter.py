@@ -18,7 +18,7 @@ from conformance.callpaths.trace import Trace
 from conformance.callpaths.values import Value
 from conformance.facts import ir
 from conformance.facts.ir import Expr
-from conformance.project.project import ClassDef, FunctionDef
+from conformance.project.project import ClassDef, External, FunctionDef
 
 
 class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateReads):
@@ -37,8 +37,12 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         self._trace = trace
         frame = Frame(function.module, summary, None, function.owner, self._next())
         frame.usage = "return"
+        self._backwards = []
         self._enter_parameters(frame, summary, owner, function)
         self._stack.append((frame, summary.span, (function.module.path, summary.qualname)))
+        if any(self._turns_grad_off(function, decorator) for decorator in function.facts.decorators):
+            for grad in self._grad_on:
+                self._push(grad, False, self._next())
         try:
             self._block(summary.body, frame)
         except TooLarge:
@@ -77,6 +81,12 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         self._resume(saved)
         self._reads[key] = found
         return found
+
+    def _turns_grad_off(self, function: FunctionDef, decorator: Expr) -> bool:
+        """`@torch.no_grad()` and its like."""
+        named = decorator.function if isinstance(decorator, ir.Call) else decorator
+        target = self.project.dotted(function.module, named)
+        return isinstance(target, External) and target.name in self._grad_off
 
     def only_selects_return(self, function: FunctionDef, name: str) -> bool:
         """Whether a parameter decides on nothing but the form in which the result is returned."""

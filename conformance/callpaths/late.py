@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.callpaths.conditions import consequences, exclusive
 from conformance.callpaths.frames import Frame
-from conformance.callpaths.machine import Machine
+from conformance.callpaths.machine import METADATA, Machine
 from conformance.callpaths.trace import Capture, LateRead, Rebinding, literals
 from conformance.callpaths.values import Value, walk
 from conformance.facts.ir import Span
@@ -49,8 +49,13 @@ class LateReads(Machine):
         bound = None if binding.is_target else binding.value
         if bound is not None and self._same_again(bound, capture.value, shared):
             return False
+        if not later and _is_made_once(binding):
+            return False
+        if any(capture.serial < serial for serial in self._backwards):
+            return False  # a backward pass in between: what it recomputes has its values still
         reached = literals(binding.conditions)
-        ran = literals(capture.conditions)
+        # Nothing is recomputed unless grad mode was on.
+        ran = [*literals(capture.conditions), *((grad, True) for grad in self._grad_on)]
         if shared:
             # The next iteration may decide otherwise on whatever changes with it.
             reached_next = [(v, h) for v, h in self._widened(reached) if not v.loops & shared]
@@ -74,6 +79,45 @@ class LateReads(Machine):
             return first.function is second.function and not any(
                 value.loops & shared for value in first.defaults.values()
             )
+        if _is_metadata(bound):
+            return True  # sizes and types outlive most re-bindings
+        if bound is read and bound.op == "call" and _without_casts(bound).op == "mu":
+            return True  # `mask = mask.to(device)` changes nothing but once
         if bound is read:
             return not (bound.loops & shared) and not any(part.op in ("unknown", "iteration") for part in walk(bound))
         return False
+
+
+_CASTS = frozenset(
+    {"to", "type", "type_as", "contiguous", "detach", "clone", "cuda", "cpu", "float", "half", "bfloat16"}
+)
+
+
+def _without_casts(value: Value) -> Value:
+    """What a chain of casts was made of."""
+    while value.op == "call" and value.args[0].op == "attr" and value.args[0].args[1] in _CASTS:
+        value = value.args[0].args[0]
+    return value
+
+
+def _is_made_once(binding: Rebinding) -> bool:
+    """Whether a binding happens in one iteration only: where the name is still None, or in the first one."""
+    for condition in binding.conditions:
+        value = condition.value
+        if not condition.holds or value.op != "cmp" or value.args[2].op != "const":
+            continue
+        kind, left, right = value.args
+        if kind == "is" and right.args[1] is None and left.op == "mu" and left.args[1] == binding.name:
+            return True
+        if kind == "==" and left.op == "index" and left.args[0] in binding.loops and right.args[1] == 0:
+            return True
+    return False
+
+
+def _is_metadata(value: Value) -> bool:
+    """A size, a type or a device of a tensor."""
+    while value.op == "item":
+        value = value.args[0]
+    if value.op == "call":
+        value = value.args[0]
+    return value.op == "attr" and value.args[1] in METADATA

@@ -22,6 +22,8 @@ _MAX_ALTERNATIVES = 16
 """Most alternatives of a value that are followed one by one."""
 _MAX_CHAIN = 4
 """Longest chain of helpers from a forward to the one that has a word of checkpointing."""
+METADATA = frozenset({"shape", "dtype", "device", "ndim", "dim", "size", "is_cuda", "requires_grad", "layout"})
+"""What outlives most re-bindings of a tensor's name."""
 NO_SPAN = Span(0, 0, 0, 0)
 
 
@@ -63,6 +65,8 @@ class Machine:
         self._gates: dict[FunctionDef, str | None] = {}
         self._wrappers: dict[FunctionDef, CheckpointCallable | None] = {}
         self._keywords: dict[Value, list[tuple[str | None, Value]]] = {}
+        self._backwards: list[int] = []
+        """Serials of the backward passes that the entry runs itself."""
         self._iterated: dict[tuple[Value, int], Value] = {}
         self._made_by: dict[Value, Value] = {}
         self._expansions = 0
@@ -78,7 +82,7 @@ class Machine:
         self._containers = frozenset(profile.containers)
         self._mappings = frozenset(profile.mappings)
         self._grad_off = frozenset(profile.grad_contexts)
-        self._grad_on = tuple(
+        self.grad_tests = self._grad_on = tuple(
             self.values.make("call", self.values.make("ref", name), (), ()) for name in profile.grad_tests
         )
 
@@ -231,6 +235,12 @@ class Machine:
             else:
                 count += 1
         return count > _MAX_ALTERNATIVES
+
+    def _is_watched(self, value: Value) -> bool:
+        """Whether a value is the watched parameter, or what a loop has made of it."""
+        while value.op in ("mu", "out"):
+            value = value.args[2]
+        return self._watched is not None and value is self._watched[0]
 
     def leads_to_likely(self, function: FunctionDef, cls: ClassDef | None) -> bool:
         """Whether a function has a word of checkpointing, or calls one of its class or module that has."""

@@ -12,8 +12,8 @@ from conformance.callpaths.conditions import Assumptions
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Block, CallPath, ClassRef, Condition, EntryPaths, Route
 from conformance.callpaths.trace import GateCall, LateRead, Literal, RawCall, Site, Trace, literals
-from conformance.callpaths.values import Value
-from conformance.facts.ir import Parameter, Span
+from conformance.callpaths.values import Value, truth_of
+from conformance.facts.ir import Const, Parameter, Span
 from conformance.facts.module import FunctionFacts, ModuleFacts
 from conformance.findings import Place
 from conformance.project.project import ClassDef, External, FunctionDef, Project
@@ -187,7 +187,7 @@ class CallPaths:
             class_name=None if owner is None else owner.facts.qualname,
             function=function.facts.qualname,
             line=line,
-            paths=tuple(path.public for block in _shown(blocks) for path in block.paths),
+            paths=tuple(path.public for block in _shown(blocks, trace) for path in block.paths),
             loops=loops,
             unresolved_loops=tuple(self.place(site) for site, _ in unresolved),
             problems=tuple(trace.problems),
@@ -368,6 +368,10 @@ class CallPaths:
                     c for c in result if not isinstance(c, ClassDef) or (c in exact or c.name in exact) is literal.holds
                 )
                 continue
+            if test.op == "attr" and self.normal(test.args[0]) is self.normal(raw.callee):
+                told = {id(c): self._literal(c, test.args[1]) for c in result if isinstance(c, ClassDef)}
+                result = tuple(c for c in result if told.get(id(c)) in (None, literal.holds))
+                continue
             if test.op != "call" or test.args[0].op != "ref" or len(test.args[1]) != 2:
                 continue
             name, (subject, wanted) = test.args[0].args[0], test.args[1]
@@ -407,6 +411,14 @@ class CallPaths:
         asked = wanted.args if wanted.op in ("tuple", "list") else (wanted,)
         found = tuple(a.args[0] if a.op == "class" else a.args[1] for a in asked if a.op in ("class", "const"))
         return found if len(found) == len(asked) else None
+
+    def _literal(self, cls: ClassDef, attribute: str) -> bool | None:
+        """The truth of an attribute that a class sets to a literal, and nothing else sets."""
+        stored = self.interpreter.attribute_values(cls, attribute)
+        if stored:
+            return truth_of(stored[0]) if len(stored) == 1 and stored[0].op == "const" else None
+        named = self.project.class_attribute(cls, attribute)
+        return bool(named[1].value) if named is not None and isinstance(named[1], Const) else None
 
     def _has(self, cls: ClassDef, attribute: str) -> bool:
         return (
@@ -467,7 +479,7 @@ class CallPaths:
         for entry in entries:
             result.loops += entry.loops
             result.unresolved.extend((self.place(site), reason) for site, reason in entry.unresolved)
-            for block in _shown(entry.blocks):
+            for block in _shown(entry.blocks, entry.trace):
                 for path in block.live:
                     result.paths += 1
                     if path.unknown is None:
@@ -511,26 +523,19 @@ def _is_handed_over(group: BlockPaths) -> bool:
     )
 
 
-def _shown(blocks: list[BlockPaths]) -> list[BlockPaths]:
+def _shown(blocks: list[BlockPaths], trace: Trace) -> list[BlockPaths]:
     """The blocks to print and count: a function that runs a block stands for it only where it isn't seen itself."""
-    seen = {_root_of_block(block.key) for block in blocks if block.key.op != "applied"}
-    shown = []
-    for block in blocks:
-        if block.key.op == "applied":
-            run = block.key.args[1]
-            if run is None and seen:
-                continue
-            if run is not None and not seen.isdisjoint(run.args[1] if run.op == "pick" else (run,)):
-                continue
-        shown.append(block)
-    return shown
-
-
-def _root_of_block(key: Value) -> Value:
-    """The element or submodule that a callee is, or is a part of."""
-    while key.op == "attr" and _is_element(key.args[0]):
-        key = key.args[0]
-    return key
+    seen = {id(path.raw) for block in blocks if block.key.op != "applied" for path in block.paths}
+    covered = {
+        id(trace.calls[index])
+        for index, end in trace.inside.items()
+        if any(id(raw) in seen for raw in trace.calls[index + 1 : end])
+    }
+    return [
+        block
+        for block in blocks
+        if block.key.op != "applied" or not all(id(path.raw) in covered for path in block.paths)
+    ]
 
 
 def _route(raw: RawCall) -> Route:
@@ -569,7 +574,9 @@ def _class_ref(cls: ClassDef | External) -> ClassRef:
 
 def _reason_kind(reason: str) -> str:
     """The reason without the names of one place."""
-    return re.sub(r"^\*+\S.*? has", "a splat has", re.sub(r": .*", "", reason))
+    if reason.startswith("*"):
+        return "a splat has unknown keys" if reason.endswith("keys") else "a splat has an unknown length"
+    return re.sub(r": .*", "", reason)
 
 
 def _column(lines: list[str], line: int, offset: int) -> int:

@@ -46,7 +46,9 @@ class Statements(Machine):
 
     def _evaluate_statement(self, statement: ir.Evaluate, frame: Frame) -> bool:
         self._usage = "dropped"
+        quiet, self._quiet = self._quiet, self._quiet or _only_logs((statement,))
         self.eval(statement.value, frame)
+        self._quiet = quiet
         return True
 
     def _if_statement(self, statement: ir.If, frame: Frame) -> bool:
@@ -143,12 +145,14 @@ class Statements(Machine):
         if self._trace is not None:
             self._trace.loops.append(LoopSeen(loop, self._site(frame, statement.span), iterable))
         before = self._enter_loop(statement.changed, loop, frame)
-        frame.loops.append(loop)
+        loops = len(frame.loops)
+        if not _is_single(iterable):
+            frame.loops.append(loop)
         mark = len(self._conditions)
         self._assign(statement.target, self.iterate(iterable, loop), frame, statement.span.line, is_target=True)
         self._block(statement.body, frame)
         self._truncate(mark)
-        frame.loops.pop()
+        del frame.loops[loops:]
         self._leave_loop(statement.changed, loop, before, frame)
         return self._loop_else(statement.body, statement.orelse, frame)
 
@@ -324,6 +328,15 @@ class Statements(Machine):
         return False
 
     def _jump_statement(self, statement: ir.Jump, frame: Frame) -> bool:
+        if statement.kind == "break" and frame.loops and frame.captures:
+            # What always leads here has no next iteration.
+            loop, here = frame.loops[-1], set(self._conditions)
+            frame.captures[:] = [
+                capture._replace(loops=capture.loops[:-1])
+                if capture.loops and capture.loops[-1] == loop and here <= set(capture.conditions)
+                else capture
+                for capture in frame.captures
+            ]
         return False
 
     def _define_statement(self, statement: ir.Define, frame: Frame) -> bool:
@@ -506,6 +519,15 @@ def _is_filled(value: Value) -> bool:
     return value.op in ("grown", "inst", "dict", "closure")
 
 
+def _is_single(iterable: Value) -> bool:
+    """`blocks[:1]`: there is no next iteration."""
+    if iterable.op != "item" or iterable.args[1].op != "slice":
+        return False
+    lower, upper, _ = iterable.args[1].args
+    starts = lower is None or (lower.op == "const" and lower.args[1] == 0)
+    return starts and upper is not None and upper.op == "const" and upper.args[1] == 1
+
+
 def _breaks(block: ir.Block) -> bool:
     """Whether a `break` of this very loop stands in a block."""
     for statement in block:
@@ -529,7 +551,7 @@ def _only_logs(block: ir.Block) -> bool:
         name = function.name if isinstance(function, ir.Attr) else getattr(function, "id", "")
         if name not in _TELLS:
             return False
-    return bool(block)
+    return True
 
 
 def _leaves(block: ir.Block) -> bool:

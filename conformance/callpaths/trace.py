@@ -140,6 +140,8 @@ class Trace:
     gates: list[GateCall] = field(default_factory=list)
     late: list[LateRead] = field(default_factory=list)
     loops: list[LoopSeen] = field(default_factory=list)
+    inside: dict[int, int] = field(default_factory=dict)
+    """For the call of a function that runs a block, by its index: up to which index the calls stand inside it."""
     inlined: set[tuple[str, str]] = field(default_factory=set)
     """Path and qualified name of every function that was expanded."""
     problems: list[str] = field(default_factory=list)

@@ -107,7 +107,8 @@ def parse(text: str, path: str) -> ast.Module:
             return ast.parse(text, path)
     except SyntaxError as error:
         version = ".".join(map(str, sys.version_info[:2]))
-        raise Unparsable(f"invalid syntax: {error.msg} (read as Python {version})", error.lineno) from None
+        detail = "" if error.msg == "invalid syntax" else f": {error.msg}"
+        raise Unparsable(f"invalid syntax{detail} (read as Python {version})", error.lineno) from None
     except RecursionError:
         raise Unparsable("nested too deeply to parse") from None
     except MemoryError:

@@ -53,7 +53,10 @@ def check(context: Context) -> Iterator[Finding]:
         for gate in entry.gates:
             if gate.value is None or gate.value.op != "const" or truth_of(gate.value) is not True:
                 continue
-            guarded = _is_guarded(context, entry, gate, flags)
+            opened = _opened(entry, gate)
+            if not opened:
+                continue  # the helper's rhythm serves something else here
+            guarded = all(_tests_flag(context, conditions, flags) for conditions in opened)
             yield _finding(context, entry, gate, guarded, flags)
 
 
@@ -71,15 +74,15 @@ def _flags(context: Context, entry: Entry) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _is_guarded(context: Context, entry: Entry, gate: GateCall, flags: list[str]) -> bool:
-    """Whether every checkpoint that this gate opens is also under a test of a flag."""
-    opened = [
-        path.raw.conditions
-        for block in entry.blocks
-        for path in block.live
-        if any(c.holds and any(part is gate.gate for part in walk(c.value)) for c in path.raw.conditions)
+def _opened(entry: Entry, gate: GateCall) -> list[tuple[Literal, ...]]:
+    """The conditions of the checkpoints, whole or of a part, that this gate opens."""
+    return [
+        call.conditions
+        for call in entry.trace.calls
+        if (call.checkpoint is not None or call.scoped)
+        and not call.dead
+        and any(c.holds and any(part is gate.gate for part in walk(c.value)) for c in call.conditions)
     ]
-    return all(_tests_flag(context, conditions, flags) for conditions in (opened or [gate.conditions]))
 
 
 def _tests_flag(context: Context, conditions: tuple[Literal, ...], flags: list[str]) -> bool:
