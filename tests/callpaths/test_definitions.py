@@ -628,6 +628,49 @@ def test_comprehension(source: str) -> None:
             await a
             return b
         probe(await f())  # == b
+        ---
+        def f():
+            if c:
+                return
+            nonlocal a
+            a = b
+        f()
+        probe(a)  # == (a if c else b)
+        ---
+        # wrong: a branch that isn't taken changes a name of the enclosing function
+        d = {}
+        def f():
+            if False:
+                d["k"] = 2
+        f()
+        probe(d)  # == {}
+        ---
+        # wrong: a branch that isn't taken changes a name of the enclosing function
+        def f(p):
+            nonlocal a
+            if p:
+                a = b
+        f(None)
+        probe(a)  # == a
+        ---
+        # wrong: a branch changes an object of the enclosing function on both sides
+        d = {"k": a}
+        def f():
+            if c:
+                pass
+            else:
+                d["k"] = b
+        f()
+        probe(d["k"])  # == (a if c else b)
+        ---
+        # wrong: what follows an early return changes an object of the enclosing function always
+        d = {"k": a}
+        def f():
+            if c:
+                return
+            d["k"] = b
+        f()
+        probe(d["k"])  # == (a if c else b)
     """),
 )
 def test_nested_function(source: str) -> None:
