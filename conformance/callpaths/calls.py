@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.callpaths.binding import bind
 from conformance.callpaths.frames import Closure, Frame, TooLarge
-from conformance.callpaths.machine import MODULE_OPS, NO_SPAN, Machine, as_value, decorator_name
+from conformance.callpaths.machine import MODULE_OPS, MUTABLE, NO_SPAN, Machine, as_value, decorator_name
 from conformance.callpaths.values import Value
 from conformance.facts import ir
 from conformance.facts.ir import Expr, Function, Span
@@ -15,6 +15,8 @@ _MAX_DEPTH = 10
 """Deepest chain of expanded calls."""
 _MAX_BUILDING_DEPTH = 6
 """The same while attributes or what a loop runs over are made: there every call is expanded."""
+_READERS = frozenset({"get", "keys", "values", "items", "copy", "index", "count"})
+"""Methods that leave a dict or list as it is."""
 _MAX_EXPANSIONS = 5_000
 """Most calls that one entry may expand."""
 _IDENTITY = frozenset({"list", "tuple", "reversed", "iter", "sorted", "set", "frozenset"})
@@ -41,6 +43,8 @@ class Calls(Machine):
                 done = self._data_method(base, function, expression, frame)
                 if done is not None:
                     return done
+                if isinstance(function.base, ir.Name) and function.name not in _READERS:
+                    self._escape(function.base.id, frame)
             callee = self.attribute(base, function.name, frame)
         elif type(function) is ir.Name and function.id == "super":
             return self._super(frame)
@@ -71,7 +75,30 @@ class Calls(Machine):
             self._note_passing(callee, arguments, keywords)
         self._usage = usage
         self._starred = any(type(argument) is ir.Star for argument in expression.arguments)
-        return self.call(callee, arguments, keywords, expression.span, frame)
+        named = self._mutable_arguments(expression, frame)
+        result = self.call(callee, arguments, keywords, expression.span, frame)
+        if named:
+            self._after_call(callee, result, named, frame)
+        return result
+
+    def _mutable_arguments(self, expression: ir.Call, frame: Frame) -> list[tuple[str, Value]]:
+        """Names handed to a call that stand for a dict or a list: the callee may change it."""
+        found = []
+        for argument in (*expression.arguments, *(keyword.value for keyword in expression.keywords if keyword.name)):
+            if isinstance(argument, ir.Name):
+                value = frame.env.get(argument.id)
+                if value is not None and value.op in MUTABLE:
+                    found.append((argument.id, value))
+        return found
+
+    def _after_call(self, callee: Value, result: Value, named: list[tuple[str, Value]], frame: Frame) -> None:
+        """What a call has made of the dicts and lists that it got."""
+        for name, value in named:
+            changed = self._changed.pop(value, None)
+            if changed is not None:
+                self._set_in_place(name, changed, frame)
+            elif result.op == "call" and _may_change(callee):
+                self._escape(name, frame)
 
     def _pass(self, argument: Expr, frame: Frame) -> Value:
         """An argument. A watched parameter that is handed on as it is isn't read yet: the callee may ignore it."""
@@ -752,6 +779,11 @@ class Calls(Machine):
         if alive:
             frame.returns.append((tuple(self._conditions[frame.condition_mark :]), values.none))
         self._truncate(frame.condition_mark)
+        for name, value in bound.items():
+            after = frame.env.get(name)
+            if value.op in MUTABLE and after is not None and after is not value:
+                # Changed in place, unless the name was bound anew: then what it was is unknown.
+                self._changed[value] = after if after.op in MUTABLE else values.make("escaped", value, self._next())
         self._finish(frame)
         if function.is_generator:
             return values.make("many", *dict.fromkeys(frame.yields)) if frame.yields else values.make("list")
@@ -827,3 +859,12 @@ class Calls(Machine):
                 else:
                     return None
         return bound
+
+
+def _may_change(callee: Value) -> bool:
+    """Whether a call that was left as it stands may change what it is given: no builtin, nothing of torch, no block."""
+    if callee.op == "ref":
+        return not str(callee.args[0]).startswith(("builtins.", "torch.", "numpy.", "math."))
+    return callee.op in ("function", "bound", "name", "param", "call", "closure") or (
+        callee.op == "attr" and callee.args[0].op in (*MUTABLE, "ref", "name")
+    )

@@ -222,6 +222,10 @@ class Checkpoints(Machine):
             elif name not in own:
                 passed.append((name, value))
         if function is None:
+            if arguments:
+                self._checkpoints.append(Checkpoint(self._site(frame, span), self._next(), kind.kind))
+                self._note_call(arguments[0], "forward", rest, passed, span, frame)
+                self._checkpoints.pop()
             return self._opaque(callee, arguments, keywords)
         if kind is _PARAMETER and not self._is_special(function) and function.op not in MODULE_OPS:
             return self._opaque(callee, arguments, keywords)

@@ -15,6 +15,9 @@ from conformance.callpaths.values import Value, truth_of, walk
 from conformance.facts.ir import Const, Parameter
 from conformance.project.project import ClassDef, FunctionDef
 
+_MOST_PATHS = 64
+"""Paths of one block that are still compared with each other; real models have up to about twenty."""
+
 
 def alternatives(block: BlockPaths, interpreter: Interpreter) -> Iterator[tuple[Path, Path]]:
     """Ordered pairs of live paths on different routes of which one runs in place of the other.
@@ -24,6 +27,8 @@ def alternatives(block: BlockPaths, interpreter: Interpreter) -> Iterator[tuple[
     runner before the loop, a loop on either side of the gate) is compared with the other loops.
     """
     paths = block.live
+    if len(paths) > _MOST_PATHS:
+        return
     pairs: dict[tuple[int, int], tuple[Path, Path]] = {}
     for path in paths:
         own: dict[Route, list[tuple[int, Path]]] = {}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from conformance.callpaths.compare import method_of, selector_parameters
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.paths import BlockPaths, Entry
-from conformance.callpaths.values import Value
+from conformance.callpaths.values import Value, walk
 from conformance.facts.ir import Parameter
-from conformance.project.project import ClassDef
+from conformance.project.project import ClassDef, FunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,16 @@ def setter_of(owner: ClassDef, attribute: str, interpreter: Interpreter) -> str 
     for base in interpreter.project.mro(owner):
         if isinstance(base, ClassDef):
             for function in interpreter.stores(base).get(attribute, ()):
-                if function.facts.name != "forward":
+                if _sets(owner, function, attribute, interpreter):
                     return function.facts.name
     return None
+
+
+def _sets(owner: ClassDef, function: FunctionDef, attribute: str, interpreter: Interpreter) -> bool:
+    """Whether a method sets the attribute to what it is given, or to another literal than `__init__` does."""
+    value = interpreter.value_after(owner, function, attribute)
+    if value is None:
+        return False
+    if value.op == "const":
+        return value is not interpreter.attribute_value(owner, attribute)
+    return any(part.op == "param" for part in walk(value))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.callpaths.frames import Frame
-from conformance.callpaths.machine import METADATA, NO_SPAN, Machine, decorator_name
+from conformance.callpaths.machine import METADATA, MUTABLE, NO_SPAN, Machine, decorator_name
 from conformance.callpaths.values import Value
 from conformance.facts import ir
 from conformance.facts.ir import Expr
@@ -102,6 +102,8 @@ class Expressions(Machine):
             self._usage = usage
         else:
             base = self.eval(expression.base, frame)
+        if base.op in MUTABLE and isinstance(expression.base, ir.Name):
+            self._escape(expression.base.id, frame)  # `grow = kwargs.update`
         return self.attribute(base, expression.name, frame)
 
     def attribute(self, base: Value, name: str, frame: Frame) -> Value:
@@ -244,7 +246,7 @@ class Expressions(Machine):
 
     def _display(self, expression: ir.Display, frame: Frame) -> Value:
         self._usage = "other"
-        items = [self.eval(item, frame) for item in expression.items]
+        items = [self._contained_value(item, frame) for item in expression.items]
         kind = "list" if expression.kind == "list" else "tuple" if expression.kind == "tuple" else "set"
         if kind == "set":
             return self.values.make("op", "set", tuple(items))
@@ -257,12 +259,19 @@ class Expressions(Machine):
                 flat.append(item)
         return self.values.make(kind, *flat)
 
+    def _contained_value(self, item: Expr, frame: Frame) -> Value:
+        """An item of a display. A dict or list under a name is then reached from there, too."""
+        value = self.eval(item, frame)
+        if isinstance(item, ir.Name) and value.op in MUTABLE:
+            self._escape(item.id, frame)
+        return value
+
     def _mapping(self, expression: ir.Mapping, frame: Frame) -> Value:
         self._usage = "other"
         pairs: dict[Value, Value] = {}
         result: Value | None = None
         for key, item in expression.items:
-            value = self.eval(item, frame)
+            value = self.eval(item, frame) if key is None else self._contained_value(item, frame)
             if key is None:
                 if value.op == "dict":
                     pairs.update(value.args[0])

@@ -25,6 +25,7 @@ class Frame:
     """One run of one function, or of a comprehension's scope."""
 
     __slots__ = (
+        "aliases",
         "bindings",
         "captured",
         "captures",
@@ -71,6 +72,8 @@ class Frame:
         self.yields: list[Value] = []
         self.states: dict[str, int] = {}
         """Lengths of the tuples that a loop carries: they keep them."""
+        self.aliases: dict[str, set[str]] = {}
+        """Names that stand for one dict or list."""
         self.leaving = False
         """True while the value of a `return` is computed: no further iteration follows."""
         self.failures: list[Value] = []

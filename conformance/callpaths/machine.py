@@ -24,6 +24,8 @@ _MAX_CHAIN = 4
 """Longest chain of helpers from a forward to the one that has a word of checkpointing."""
 METADATA = frozenset({"shape", "dtype", "device", "ndim", "dim", "size", "is_cuda", "requires_grad", "layout"})
 """What outlives most re-bindings of a tensor's name."""
+MUTABLE = frozenset({"dict", "list", "merged", "union", "grown"})
+"""Values whose contents are known until something that isn't followed may have changed them."""
 NO_SPAN = Span(0, 0, 0, 0)
 
 
@@ -67,6 +69,8 @@ class Machine:
         self._keywords: dict[Value, list[tuple[str | None, Value]]] = {}
         self._backwards: list[int] = []
         """Serials of the backward passes that the entry runs itself."""
+        self._changed: dict[Value, Value] = {}
+        """What the last expanded call has made of dicts and lists that it got."""
         self._iterated: dict[tuple[Value, int], Value] = {}
         self._made_by: dict[Value, Value] = {}
         self._expansions = 0
@@ -235,6 +239,18 @@ class Machine:
             else:
                 count += 1
         return count > _MAX_ALTERNATIVES
+
+    def _escape(self, name: str, frame: Frame) -> None:
+        """A dict or list is reachable by a way that isn't followed: its contents aren't known any more."""
+        value = frame.env.get(name)
+        if value is not None and value.op in MUTABLE:
+            self._set_in_place(name, self.values.make("escaped", value, self._next()), frame)
+
+    def _set_in_place(self, name: str, value: Value, frame: Frame) -> None:
+        """The object behind a name, and behind its other names, has changed."""
+        for alias in frame.aliases.get(name, (name,)):
+            frame.env[alias] = value
+        frame.env[name] = value
 
     def _is_watched(self, value: Value) -> bool:
         """Whether a value is the watched parameter, or what a loop has made of it."""

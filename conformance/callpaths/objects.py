@@ -28,6 +28,10 @@ class Objects(Machine):
             return found
         return self._stored_elsewhere(cls, name)
 
+    def value_after(self, cls: ClassDef, function: FunctionDef, attribute: str) -> Value | None:
+        """What a method leaves in an attribute."""
+        return self._run_for_attributes(cls, function).get(attribute)
+
     def first_name(self, cls: ClassDef, stored: Value) -> str | None:
         """The attribute that `__init__` gave this very object first."""
         return next((name for name, value in self._table(cls).items() if value is stored), None)

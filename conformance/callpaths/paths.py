@@ -322,6 +322,8 @@ class CallPaths:
     def _why_no_class(self, callee: Value) -> str:
         if callee.op == "param":
             return "the callee is a parameter"
+        if callee.op == "star":
+            return "what the checkpoint runs isn't known"
         if callee.op == "phi":
             return "it is one of too many alternatives"
         if callee.op in ("closure", "function"):

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.callpaths.conditions import consequences
 from conformance.callpaths.frames import Closure, Frame, TooLarge
-from conformance.callpaths.machine import Machine, as_value
+from conformance.callpaths.machine import MUTABLE, Machine, as_value
 from conformance.callpaths.trace import Literal, LoopSeen
 from conformance.callpaths.values import Value, truth_of
 from conformance.facts import ir
@@ -42,7 +42,24 @@ class Statements(Machine):
         value = self.eval(statement.value, frame)
         for target in statement.targets:
             self._assign(target, value, frame, statement.line)
+        if value.op in MUTABLE:
+            self._note_aliases(statement, frame)
         return True
+
+    def _note_aliases(self, statement: ir.Assign, frame: Frame) -> None:
+        """`y = x`: one dict under two names; `self.y = x`: one that others reach."""
+        names = [target.id for target in statement.targets if isinstance(target, ir.Name)]
+        if isinstance(statement.value, ir.Name):
+            names.append(statement.value.id)
+            if len(names) == 1:
+                self._escape(names[0], frame)
+        elif isinstance(statement.value, ir.Attr | ir.Item):
+            for name in names:
+                self._escape(name, frame)
+        if len(names) > 1:
+            group = set(names).union(*(frame.aliases.get(name, ()) for name in names))
+            for name in group:
+                frame.aliases[name] = group
 
     def _evaluate_statement(self, statement: ir.Evaluate, frame: Frame) -> bool:
         self._usage = "dropped"
@@ -396,6 +413,8 @@ class Statements(Machine):
             length = frame.states.get(name)
             if length is not None and self._length(value) is None:
                 value = self.values.make("state", length, value)
+        if name in frame.aliases:
+            frame.aliases.pop(name).discard(name)
         is_changed = frame.env.get(name) is not value
         frame.env[name] = value
         if name in frame.captured and (is_changed or is_target):
@@ -497,12 +516,18 @@ class Statements(Machine):
             owner: Frame | None = frame
             while owner is not None:
                 if name in owner.env:
-                    owner.env[name] = value
+                    self._set_in_place(name, value, owner)
                     return
                 owner = owner.parent
         elif type(expression) is ir.Attr:
             base = self.eval(expression.base, frame)
             self._heap[(base, expression.name)] = value
+        else:
+            # An item of something: what holds it isn't followed that deep.
+            while isinstance(expression, ir.Item | ir.Attr | ir.Call):
+                expression = expression.function if isinstance(expression, ir.Call) else expression.base
+            if isinstance(expression, ir.Name):
+                self._escape(expression.id, frame)
 
     def _dict_set(self, base: Value, key: Value, value: Value) -> Value:
         if base.op == "dict":

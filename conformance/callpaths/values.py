@@ -366,6 +366,8 @@ def render(value: Value, depth: int) -> str:
         return str(args[1])
     if op in ("mu", "out"):
         return str(args[1])
+    if op == "escaped":
+        return render(args[0], depth)
     if op == "state":
         return render(args[1], depth)
     if op == "pick":

@@ -53,7 +53,7 @@ def check(context: Context) -> Iterator[Finding]:
         for gate in entry.gates:
             if gate.value is None or gate.value.op != "const" or truth_of(gate.value) is not True:
                 continue
-            opened = _opened(entry, gate)
+            opened = _opened(entry, gate) or _foretold(entry, gate)
             if not opened:
                 continue  # the helper's rhythm serves something else here
             guarded = all(_tests_flag(context, conditions, flags) for conditions in opened)
@@ -83,6 +83,24 @@ def _opened(entry: Entry, gate: GateCall) -> list[tuple[Literal, ...]]:
         and not call.dead
         and any(c.holds and any(part is gate.gate for part in walk(c.value)) for c in call.conditions)
     ]
+
+
+def _foretold(entry: Entry, gate: GateCall) -> list[tuple[Literal, ...]]:
+    """The conditions of the call itself, where it foretells what another gate decides with the same settings."""
+    settings = _settings(gate)
+    twins = [
+        other
+        for other in entry.gates
+        if other.helper is gate.helper and other.value is not None and other.value.op != "const"
+    ]
+    return [gate.conditions] if settings and any(_settings(twin) == settings for twin in twins) else []
+
+
+def _settings(gate: GateCall) -> set[Value]:
+    """The model's attributes, but the flag, that a gate call gets."""
+    _, arguments, keywords = gate.gate.args
+    passed = (*arguments, *(value for _, value in keywords))
+    return {value for value in passed if value.op == "attr" and value is not gate.value}
 
 
 def _tests_flag(context: Context, conditions: tuple[Literal, ...], flags: list[str]) -> bool:
