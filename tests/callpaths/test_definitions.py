@@ -785,7 +785,6 @@ def test_match(source: str) -> None:
             x[0] = c
             probe(x[0], x[1])  # == c, b
 
-            # wrong: a change through another name of the same dict isn't seen
             x = {"k": a}
             y = x
             y["k"] = b
