@@ -12,7 +12,7 @@ from conformance.callpaths.model import Route
 from conformance.callpaths.paths import BlockPaths, Path
 from conformance.callpaths.trace import Literal, literals
 from conformance.callpaths.values import Value, truth_of, walk
-from conformance.facts.ir import Const, Parameter
+from conformance.facts.ir import Const, Name, Parameter
 from conformance.project.project import ClassDef, FunctionDef
 
 _MOST_PATHS = 64
@@ -252,7 +252,8 @@ def _matters(
 ) -> bool:
     """Whether leaving the parameter out can change what the block computes."""
     values = interpreter.values
-    default = default_value(parameter, interpreter)
+    callee_method = method_of(path, cls, interpreter)
+    default = default_value(parameter, interpreter, callee_method)
     assumptions = path.assumptions(interpreter)
     if assumptions.contradictory or other.assumptions(interpreter).contradictory:
         return False
@@ -263,11 +264,11 @@ def _matters(
         return False
     if default is not None and truth_of(default) is False and assumptions.truth(passed) is False:
         return False  # what is false either way is told apart by nothing but its type
-    if _is_excluded_cache(path, parameter, interpreter):
+    if _is_excluded_cache(path, parameter, interpreter) or _is_judged(path, passed, interpreter):
         return False
     if default is values.none and passed.op == "phi" and _only_none(passed, values.none):
         return False
-    method = method_of(path, cls, interpreter)
+    method = callee_method
     results = {p.raw.result.replace("unpack:1", "index:0").partition(":")[0] for p in (path, other)}
     if (
         method is not None
@@ -285,6 +286,22 @@ def _are_equal_numbers(first: Value, second: Value | None) -> bool:
         return False
     numbers = (first.args[1], second.args[1])
     return all(type(number) in (int, float) for number in numbers) and numbers[0] == numbers[1]
+
+
+def _is_judged(path: Path, passed: Value, interpreter: Interpreter) -> bool:
+    """Whether a function that isn't looked into has judged the very value on the way: `if not has(mask)`."""
+    if passed.op in ("index", "const"):
+        return False
+    for literal in path.raw.conditions:
+        for part in walk(literal.value, 100):
+            if part.op != "call" or part.args[0].op not in ("function", "bound", "ref"):
+                continue
+            function = part.args[0]
+            if function.op == "function" and interpreter.gate_flag(function.args[0]) is not None:
+                continue
+            if passed in part.args[1] or passed in dict(part.args[2]).values():
+                return True
+    return False
 
 
 def _is_excluded_cache(path: Path, parameter: Parameter, interpreter: Interpreter) -> bool:
@@ -311,8 +328,11 @@ def _only_none(value: Value, none: Value) -> bool:
     return value is none
 
 
-def default_value(parameter: Parameter, interpreter: Interpreter) -> Value | None:
-    """The value of a default when it is a literal."""
+def default_value(parameter: Parameter, interpreter: Interpreter, method: FunctionDef | None = None) -> Value | None:
+    """The value of a default when it is a literal, or a constant of the module that defines the method."""
+    if isinstance(parameter.default, Name) and method is not None:
+        named = interpreter.module_value(method.module, parameter.default.id)
+        return named if named.op == "const" else None
     if isinstance(parameter.default, Const):
         return interpreter.values.const(parameter.default.value)
     return None

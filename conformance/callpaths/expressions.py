@@ -49,6 +49,10 @@ class Expressions(Machine):
             child, owner = owner, owner.parent
         return self._global(name, frame.module)
 
+    def module_value(self, module: ModuleFacts, name: str) -> Value:
+        """What a name stands for at the top of a module."""
+        return self._global(name, module)
+
     def _global(self, name: str, module: ModuleFacts) -> Value:
         key = (module.path, name)
         found = self._globals.get(key)

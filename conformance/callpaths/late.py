@@ -6,7 +6,7 @@ from conformance.callpaths.conditions import consequences, exclusive
 from conformance.callpaths.frames import Frame
 from conformance.callpaths.machine import METADATA, Machine
 from conformance.callpaths.trace import Capture, LateRead, Rebinding, literals
-from conformance.callpaths.values import Value, walk
+from conformance.callpaths.values import Value, truth_of, walk
 from conformance.facts.ir import Span
 
 
@@ -104,6 +104,9 @@ def _is_made_once(binding: Rebinding) -> bool:
     """Whether a binding happens in one iteration only: where the name is still None, or in the first one."""
     for condition in binding.conditions:
         value = condition.value
+        is_own = condition.holds and value.op == "mu" and value.args[1] == binding.name
+        if is_own and binding.value is not None and truth_of(binding.value) is False:
+            return True  # `if use_cache: use_cache = False`
         if not condition.holds or value.op != "cmp" or value.args[2].op != "const":
             continue
         kind, left, right = value.args
