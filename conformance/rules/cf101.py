@@ -38,7 +38,11 @@ for block in self.blocks:
 ## What it does not see
 - Blocks whose class, or whose `forward`, isn't in the source root; calls with a `*sequence` or a `**mapping` of unknown
   content.
-- Two calls on the same route: comparing them is mostly noise.
+- Two calls on the same route: comparing them is mostly noise. A loop over two lists joined is not compared with a loop
+  over one of them.
+- Values that are equal for reasons of the callee: an empty dict where the callee turns None into one, an attribute of
+  the class that nothing changes.
+- `+=` on a list that has another name.
 - Guards that imply each other through values computed elsewhere. An argument that is `None` whenever the path runs,
   for a reason that the code of the forward doesn't show, is reported.
 """
