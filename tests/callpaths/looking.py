@@ -228,20 +228,6 @@ class Probe:
         call = self.call(name)
         return Assumptions(self.values, literals(call.conditions)).reduce(call.arguments[index]).text
 
-    def texts(self) -> dict[str, str]:
-        """For each marker the arguments of the call as text; alternatives of one line are joined by ` / `."""
-        found: dict[str, list[str]] = {}
-        for name, call in self.marked():
-            found.setdefault(name, []).append(", ".join(argument.text for argument in call.arguments))
-        return {name: " / ".join(texts) for name, texts in found.items()}
-
-    def conditions(self) -> dict[str, str]:
-        """For each marker the conditions of the call as text."""
-        found: dict[str, list[str]] = {}
-        for name, call in self.marked():
-            found.setdefault(name, []).append(conjunction(literals(call.conditions)))
-        return {name: " / ".join(texts) for name, texts in found.items()}
-
 
 def _is_probe(callee: Value) -> bool:
     return callee.op == "param" and callee.args[-1] == "probe"

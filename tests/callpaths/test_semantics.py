@@ -13,6 +13,7 @@ import operator
 import random
 import warnings
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -206,7 +207,7 @@ def run(source: str, assignment: Assignment) -> Calls:
     return calls
 
 
-COMPARE = {"==": operator.eq, "is": operator.is_, "<": operator.lt}
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {"==": operator.eq, "is": operator.is_, "<": operator.lt}
 
 
 def evaluate(value: Value, assignment: Assignment) -> object:
