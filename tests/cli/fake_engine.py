@@ -28,7 +28,10 @@ from conformance.findings import Finding, Place, Related, Severity, with_fingerp
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 RUN = """
+import signal
 import sys
+# Whoever runs the tests in the background may have left it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tests.cli.fake_engine import engine
 sys.modules["conformance.check"] = engine()
 {before}
