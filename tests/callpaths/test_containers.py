@@ -155,6 +155,22 @@ return x
                 blocks[i] = Block()
             self.blocks = nn.ModuleList(blocks)
 
+            # wrong: an ordered dict of modules is taken for a module
+            self.blocks = nn.Sequential(OrderedDict([("a", Block()), ("b", Block())]))
+
+            # wrong: an ordered dict of modules is taken for a module
+            self.blocks = nn.Sequential(OrderedDict(a=Block(), b=Block()))
+
+            # wrong: an ordered dict of modules is taken for a module
+            layers = OrderedDict()
+            for i in range(2):
+                layers[str(i)] = Block()
+            self.blocks = nn.Sequential(layers)
+
+            self.blocks = nn.Sequential()
+            for i in range(3):
+                self.blocks.add_module(str(i), Block())
+
             setattr(self, 'blocks', nn.ModuleList([Block()]))
 
             self.add_module('blocks', nn.ModuleList([Block()]))
@@ -165,7 +181,8 @@ return x
             """),
 )
 def test_container_of_one_class(init: str) -> None:
-    source = model(LOOP, init=init, before="import copy\nimport functools\nimport itertools")
+    imports = "import copy\nimport functools\nimport itertools\nfrom collections import OrderedDict"
+    source = model(LOOP, init=init, before=imports)
     assert paths_of(source) == ["eager: eager self.blocks[*](x=x, mask=mask)"]
 
 

@@ -116,6 +116,33 @@ def test_what_stands_before_the_blocks_does_not_matter(before: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("k = {}\n" + repeated("if a#:\n    k['k#'] = #", 60) + "y = checkpoint(f, x, **k)", id="keywords"),
+        pytest.param(
+            "f = lambda h: h\n"
+            + repeated("def f#(h, f=f):\n    return f(h)\nif a#:\n    f = f#", 40)
+            + "y = checkpoint(f, x)",
+            id="functions",
+        ),
+        pytest.param(
+            "f = self\n" + repeated("if a#:\n    f = f.x#", 60) + "y = checkpoint(f.block, x)", id="attributes"
+        ),
+        pytest.param(
+            "d = {'a': x}\n" + repeated("if a#:\n    d['a'] = (d['a'], d['a'])", 60) + "y = checkpoint(f, d['a'], **d)",
+            id="items",
+        ),
+        pytest.param(repeated("c = (c and a#) or (c and b#)", 60) + "if c:\n    y = checkpoint(f, x)", id="conditions"),
+        pytest.param("y = list(self.blocks)\n" + "y = [y, y]\n" * 60 + "for z in y:\n    checkpoint(z, x)", id="lists"),
+    ],
+)
+def test_values_that_share_their_parts(body: str) -> None:
+    """Written out, each of these values has 2 to the power of 40 parts or more; the loop after them is still seen."""
+    source = model(f"{body}\n{LOOP}", signature="x, mask=None, c=None, f=None")
+    assert BOUND in paths_of(source, conditions=False)
+
+
+@pytest.mark.parametrize(
     "init",
     [
         "self.blocks = nn.ModuleList([b for b in self.blocks])",
@@ -149,6 +176,17 @@ def test_mutual_recursion_between_helpers() -> None:
         """,
     )
     assert paths_of(source) == ["ck: checkpointed self.blocks[0](x=x)"]
+
+
+def test_entry_that_is_too_large_says_so() -> None:
+    """Twelve helpers that call the next one three times each: half a million calls."""
+    helpers = "".join(
+        f"def h{number}(self, blocks, x):\n" + f"    x = self.h{number + 1}(blocks, x)\n" * 3 + "    return x\n"
+        for number in range(12)
+    )
+    last = "def h12(self, blocks, x):\n    return checkpoint(blocks[0], x)  # <- ck\n"
+    source = model("return self.h0(self.blocks, x)", methods=helpers + last)
+    assert "Model.forward: too large to follow" in paths_of(source, of="Model")
 
 
 def test_many_loops_and_many_classes() -> None:

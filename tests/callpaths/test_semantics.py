@@ -268,7 +268,7 @@ def is_same(found: Calls, wanted: Calls) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", [*WRONG, *range(5, PROGRAMS)])
+@pytest.mark.parametrize("seed", [*WRONG, *range(4), *range(5, PROGRAMS)])
 def test_calls_are_those_that_happen(seed: int) -> None:
     source = Program(seed).source
     seen = probe(source)
