@@ -6,7 +6,6 @@ import pytest
 
 from tests.callpaths.looking import assert_values, model, paths_of, snippets
 
-
 KEPT = pytest.mark.xfail(reason="what is handed to a method is taken to stay as it is")
 
 
