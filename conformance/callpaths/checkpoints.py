@@ -7,7 +7,7 @@ import re
 from conformance.callpaths.conditions import Assumptions
 from conformance.callpaths.frames import Frame, TooLarge
 from conformance.callpaths.machine import MODULE_OPS, NO_SPAN, Machine, decorator_name
-from conformance.callpaths.trace import Checkpoint, GateCall
+from conformance.callpaths.trace import Checkpoint, CheckpointCall, GateCall
 from conformance.callpaths.values import Value, truth_of, walk
 from conformance.facts.ir import Span
 from conformance.facts.module import is_likely
@@ -17,6 +17,7 @@ from conformance.project.project import FunctionDef
 _FOR_CHECKPOINT = re.compile(r"checkpoint|ckpt|reentrant", re.IGNORECASE)
 _CHECKPOINT_WORD = re.compile(r"checkpoint|ckpt", re.IGNORECASE)
 _TORCH_OWN = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
+_FUNCTION_KEYWORDS = ("function", "functions", "run_function", "fn")
 _PARAMETER = CheckpointCallable("parameter", "wrapper", own=_TORCH_OWN)
 
 
@@ -208,6 +209,7 @@ class Checkpoints(Machine):
         span: Span,
         frame: Frame,
     ) -> Value:
+        self._note_checkpoint(kind, callee, arguments, keywords, span, frame)
         own = kind.own or _TORCH_OWN
         passed: list[tuple[str | None, Value]] = []
         function: Value | None = None
@@ -215,7 +217,7 @@ class Checkpoints(Machine):
         if rest and rest[0].op != "star":
             function = rest.pop(0)
         for name, value in keywords:
-            if name in ("function", "functions", "run_function", "fn") and function is None:
+            if name in _FUNCTION_KEYWORDS and function is None:
                 function = value
             elif kind.sequential and name in ("segments", "input"):
                 rest.append(value)
@@ -247,6 +249,37 @@ class Checkpoints(Machine):
         result = self.call(function, rest, passed, span, frame)
         self._checkpoints.pop()
         return result
+
+    def _note_checkpoint(
+        self,
+        kind: CheckpointCallable,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> None:
+        if self._trace is None or span is NO_SPAN:
+            return
+        function = arguments[0] if arguments and arguments[0].op != "star" else None
+        if function is None:
+            function = next((value for name, value in keywords if name in _FUNCTION_KEYWORDS), None)
+        site = self._site(frame, span)
+        self._trace.checkpoints.append(
+            CheckpointCall(
+                callee,
+                kind,
+                function,
+                tuple(arguments),
+                tuple(keywords),
+                tuple(self._conditions),
+                site,
+                self._outer(site),
+                self._open_loops(frame),
+                self._dead > 0,
+                bool(self._checkpoints),
+            )
+        )
 
 
 def _is_divisor(name: str, result: Value) -> bool:

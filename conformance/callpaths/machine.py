@@ -342,6 +342,21 @@ class Machine:
         class_name = frame.owner.facts.qualname if frame.owner is not None else ""
         return Site(frame.module.path, qualname, class_name, span)
 
+    def _outer(self, site: Site) -> Site:
+        """The call in the entry's own function that leads to a site."""
+        if len(self._stack) < 2:
+            return site
+        frame, span, _ = self._stack[1]
+        return self._site(frame, span)
+
+    def _open_loops(self, frame: Frame) -> tuple[int, ...]:
+        """Serials of the open loops of all frames."""
+        loops: list[int] = []
+        for entry_frame, _, _ in self._stack[1:]:
+            loops.extend(entry_frame.loops)
+        loops.extend(frame.loops)
+        return tuple(dict.fromkeys(loops))
+
     def _switches(self, frame: Frame) -> tuple[Value, ...]:
         found = []
         for name in self.project.profile.cache_switches:
@@ -375,14 +390,6 @@ class Machine:
         if not is_module and not (self._checkpoints and self._checkpoints[-1].site.span == span):
             return
         site = self._site(frame, span)
-        outer = site
-        if len(self._stack) > 1:
-            first_frame, first_span, _ = self._stack[1]
-            outer = self._site(first_frame, first_span)
-        loops: list[int] = []
-        for entry_frame, _, _ in self._stack[1:]:
-            loops.extend(entry_frame.loops)
-        loops.extend(frame.loops)
         checkpoint = self._checkpoints[-1] if self._checkpoints else None
         scoped = checkpoint is None and any(
             self.is_checkpoint(value) for value in (*arguments, *(v for _, v in keywords)) if value.op != "param"
@@ -397,8 +404,8 @@ class Machine:
                 checkpoint,
                 scoped,
                 site,
-                outer,
-                tuple(dict.fromkeys(loops)),
+                self._outer(site),
+                self._open_loops(frame),
                 self._usage,
                 self._dead > 0,
                 frame.nested,

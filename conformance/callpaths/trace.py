@@ -9,6 +9,7 @@ from typing import NamedTuple
 from conformance.callpaths.values import Value
 from conformance.facts.ir import Function, Span
 from conformance.facts.module import ModuleFacts
+from conformance.project.profile import CheckpointCallable
 from conformance.project.project import ClassDef, FunctionDef
 
 
@@ -67,6 +68,28 @@ class RawCall(NamedTuple):
     """The choice that the callee is one of, such as the elements of two lists in one loop; None for a plain callee."""
     direct: FunctionDef | None
     """The method itself, when the callee is a method of the model."""
+
+
+class CheckpointCall(NamedTuple):
+    """A call of a checkpoint callable, as it stands in the source."""
+
+    callee: Value
+    """The callable with all definitions that reach it: a `phi` where several do."""
+    kind: CheckpointCallable
+    """What the first of them is."""
+    function: Value | None
+    """What is run under the checkpoint; None when a `*sequence` holds it."""
+    arguments: tuple[Value, ...]
+    """All positional arguments, the function included."""
+    keywords: tuple[tuple[str | None, Value], ...]
+    """All keywords, those for the checkpoint itself included."""
+    conditions: tuple[Literal, ...]
+    site: Site
+    outer: Site
+    loops: tuple[int, ...]
+    dead: bool
+    inside: bool
+    """True under another checkpoint that is being run."""
 
 
 class GateCall(NamedTuple):
@@ -137,6 +160,7 @@ class Trace:
     owner: ClassDef | None
     function: Function
     calls: list[RawCall] = field(default_factory=list)
+    checkpoints: list[CheckpointCall] = field(default_factory=list)
     gates: list[GateCall] = field(default_factory=list)
     late: list[LateRead] = field(default_factory=list)
     loops: list[LoopSeen] = field(default_factory=list)
