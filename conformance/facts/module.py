@@ -13,7 +13,7 @@ import re
 import sys
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from conformance.facts.ir import Expr, Function, Imported, Parameter, Span
@@ -75,6 +75,8 @@ class ModuleFacts:
     path: str
     imports: dict[str, Imported]
     star_imports: tuple[Imported, ...]
+    stars_before: dict[str, int]
+    """For a name that a star import may bind anew: how many of them stand before its own binding."""
     functions: dict[str, FunctionFacts]
     classes: dict[str, ClassFacts]
     assigns: dict[str, Expr]
@@ -163,6 +165,7 @@ class _Scan:
         self._lowerer = Lowerer()
         self._imports: dict[str, Imported] = {}
         self._stars: list[Imported] = []
+        self._stars_before: dict[str, int] = {}
         self._functions: dict[str, FunctionFacts] = {}
         self._classes: dict[str, ClassFacts] = {}
         self._assigns: dict[str, Expr] = {}
@@ -194,6 +197,7 @@ class _Scan:
             path=self._path,
             imports=self._imports,
             star_imports=tuple(self._stars),
+            stars_before={name: count for name, count in self._stars_before.items() if count < len(self._stars)},
             functions=self._functions,
             classes=self._classes,
             assigns=self._assigns,
@@ -208,24 +212,27 @@ class _Scan:
                     if name == "*":
                         self._stars.append(imported)
                     else:
+                        self._bind(name, self._imports)
                         self._imports[name] = imported
             elif isinstance(node, FunctionNode):
+                self._bind(node.name, self._functions)
                 self._functions[node.name] = self._function(node, node.name)
             elif isinstance(node, ast.ClassDef):
+                self._bind(node.name, self._classes)
                 self._class(node, node.name)
             elif isinstance(node, ast.Assign):
                 for target in node.targets:
                     if isinstance(target, ast.Name):
-                        self._assigns[target.id] = self._lowerer.expr(node.value)
+                        self._assign(target.id, node.value)
             elif isinstance(node, ast.AnnAssign):
                 if isinstance(node.target, ast.Name) and node.value is not None:
-                    self._assigns[node.target.id] = self._lowerer.expr(node.value)
+                    self._assign(node.target.id, node.value)
             elif isinstance(node, ast.Expr):
                 if isinstance(node.value, ast.Call):
                     self._calls.append(self._lowerer.expr(node.value))
             elif isinstance(node, ast.If):
                 self._module_level(node.body)
-                self._module_level(node.orelse)
+                self._module_level([other for other in node.orelse if not self._is_placeholder(other)])
             elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
                 self._module_level(node.body)  # type: ignore[attr-defined]
                 for handler in node.handlers:  # type: ignore[attr-defined]
@@ -237,6 +244,35 @@ class _Scan:
             elif isinstance(node, ast.Match):
                 for case in node.cases:
                     self._module_level(case.body)
+
+    def _bind(self, name: str, kind: Mapping[str, object]) -> None:
+        """The last binding of a name counts, whatever it is."""
+        for bound in (self._imports, self._functions, self._classes, self._assigns):
+            if bound is not kind:
+                bound.pop(name, None)
+        self._stars_before[name] = len(self._stars)
+
+    def _assign(self, name: str, value: ast.expr) -> None:
+        """`name = value`, unless it only wraps what the name stood for: `run = compile(run)`."""
+        wraps = (name in self._functions or name in self._classes or name in self._imports) and any(
+            isinstance(node, ast.Name) and node.id == name for node in ast.walk(value)
+        )
+        if not wraps:
+            self._bind(name, self._assigns)
+            self._assigns[name] = self._lowerer.expr(value)
+
+    def _is_placeholder(self, node: ast.stmt) -> bool:
+        """`Name = None` in an `else`, where the `if` has bound it to something."""
+        return (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant)
+            and node.value.value is None
+            and all(
+                isinstance(target, ast.Name)
+                and any(target.id in kind for kind in (self._imports, self._functions, self._classes))
+                for target in node.targets
+            )
+        )
 
     def _fallbacks(self, body: list[ast.stmt]) -> None:
         """Module level of an `except`: what it binds counts only where the body of the `try` bound nothing."""

@@ -201,6 +201,11 @@ class Project:
         return found
 
     def _lookup(self, module: ModuleFacts, name: str, depth: int) -> Definition | None:
+        later = module.stars_before.get(name)
+        if later is not None:
+            found = self._from_stars(module, name, module.star_imports[later:], depth)
+            if found is not None:
+                return found
         if name in module.classes:
             return self.class_def(module, name)
         if name in module.functions:
@@ -218,7 +223,11 @@ class Project:
             return AssignDef(module, name, value)
         if name in module.imports:
             return self.imported(module.imports[name], module.path, depth + 1)
-        for star in reversed(module.star_imports):
+        return self._from_stars(module, name, module.star_imports, depth)
+
+    def _from_stars(self, module: ModuleFacts, name: str, stars: tuple[Imported, ...], depth: int) -> Definition | None:
+        """What the last of some star imports that brings a name binds it to."""
+        for star in reversed(stars):
             path = self.resolve_module(star.module, star.level, module.path)
             if path is not None and self._is_exported(path, name):
                 found = self.member(path, name, depth + 1)

@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from conformance.check import make_project
 from conformance.layout import allowlists_dir
 from conformance.project.families import Families
@@ -114,7 +112,6 @@ def test_profile_without_families() -> None:
     assert found.folder_of(os.path.join(ROOT, *FOLDER.split("/"), "one", "model.py")) is None
 
 
-@pytest.mark.xfail(reason="an assignment wins over an import that comes after it")
 def test_families_of_a_release(wheel: Callable[[str, str], Path]) -> None:
     root = wheel("simpletuner", "4.10.1")
     folder = allowlists_dir()

@@ -56,7 +56,6 @@ def look_up(name: str, files: dict[str, str], start: str) -> str:
     return shown(found)
 
 
-ORDER = pytest.mark.xfail(reason="the kind of a binding counts, not the order")
 PACKAGE = {
     "net/__init__.py": "",
     "net/layers/__init__.py": "from .leaf import Leaf, make as make_leaf\n",
@@ -325,15 +324,15 @@ class Model(nn.Module):
 @pytest.mark.parametrize(
     ("source", "wanted"),
     [
-        pytest.param("Leaf = None\nfrom leaf import Leaf\n", "class leaf.py:Leaf", marks=ORDER),
+        ("Leaf = None\nfrom leaf import Leaf\n", "class leaf.py:Leaf"),
         ("from leaf import Leaf\nLeaf = None\n", "name main.py:Leaf"),
-        pytest.param("class Leaf: ...\nfrom leaf import Leaf\n", "class leaf.py:Leaf", marks=ORDER),
+        ("class Leaf: ...\nfrom leaf import Leaf\n", "class leaf.py:Leaf"),
         ("from leaf import Leaf\nclass Leaf: ...\n", "class main.py:Leaf"),
-        pytest.param("def Leaf(): ...\nfrom leaf import Leaf\n", "class leaf.py:Leaf", marks=ORDER),
+        ("def Leaf(): ...\nfrom leaf import Leaf\n", "class leaf.py:Leaf"),
         ("from leaf import Leaf\ndef Leaf(): ...\n", "function main.py:Leaf"),
-        pytest.param("class Leaf: ...\ndef Leaf(): ...\n", "function main.py:Leaf", marks=ORDER),
+        ("class Leaf: ...\ndef Leaf(): ...\n", "function main.py:Leaf"),
         ("def Leaf(): ...\nclass Leaf: ...\n", "class main.py:Leaf"),
-        pytest.param("class Leaf: ...\nLeaf = 3\n", "name main.py:Leaf", marks=ORDER),
+        ("class Leaf: ...\nLeaf = 3\n", "name main.py:Leaf"),
         ("Leaf = 3\nclass Leaf: ...\n", "class main.py:Leaf"),
         ("class Leaf: ...\nLeaf = wrap(Leaf)\n", "class main.py:Leaf"),
     ],

@@ -198,7 +198,7 @@ def described(project: Project, root: Path, found: Definition | None) -> list[ob
     "mixed",
     [
         False,
-        pytest.param(True, marks=pytest.mark.xfail(reason="the kind of a binding counts, not the order")),
+        pytest.param(True, marks=pytest.mark.xfail(reason="a base is taken for what its name stands for in the end")),
     ],
     ids=["bound once", "bound anew by stars"],
 )
