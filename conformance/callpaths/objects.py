@@ -10,6 +10,8 @@ from conformance.callpaths.machine import NO_SPAN, Machine
 from conformance.callpaths.values import Value
 from conformance.project.project import ClassDef, External, FunctionDef
 
+UNKNOWN_CLASS = "?"
+"""The name of a class of which nothing is known, beside others that are."""
 _MAX_LINKS = 16
 """Longest chain from a value to the object that it is."""
 
@@ -200,14 +202,10 @@ class Objects(Machine):
     def _find_contents(self, value: Value, depth: int) -> tuple[Value, ...]:
         op = value.op
         if op in ("tuple", "list", "many"):
-            return _flat(
-                self.contents_of(item.args[0], depth + 1) if item.op == "star" else self.objects_of(item, depth + 1)
-                for item in value.args
-            )
+            return self._all_items(value.args, depth)
         if op == "grown":
-            return _flat(
-                (self.contents_of(value.args[0], depth + 1), *(self.objects_of(i, depth + 1) for i in value.args[1]))
-            )
+            grown = self._all_items(value.args[1], depth)
+            return _flat((self.contents_of(value.args[0], depth + 1), grown))
         if op == "inst":
             return self._contained(value.args[0], value.args[1], value.args[2], depth)
         if op == "self":
@@ -218,10 +216,10 @@ class Objects(Machine):
                 given = tuple(self.values.make("param", "init", p.kind, p.name) for p in init.facts.parameters[1:])
             return self._contained(self.values.make("class", cls), given, (), depth)
         if op == "dict":
-            return _flat(self.objects_of(pair[1], depth + 1) for pair in value.args[0])
+            return self._all_items(tuple(pair[1] for pair in value.args[0]), depth)
         if op == "merged":
-            parts = (self.objects_of(pair[1], depth + 1) for pair in value.args[1])
-            return _flat((self.contents_of(value.args[0], depth + 1), *parts))
+            added = self._all_items(tuple(pair[1] for pair in value.args[1]), depth)
+            return _flat((self.contents_of(value.args[0], depth + 1), added))
         if op == "op":
             if value.args[0] in ("+", "*"):
                 return _flat(self.contents_of(part, depth + 1) for part in value.args[1])
@@ -233,6 +231,18 @@ class Objects(Machine):
         return _flat(
             self.contents_of(found, depth + 1) for found in self.objects_of(value, depth + 1) if found is not value
         )
+
+    def _all_items(self, items: tuple[Value, ...], depth: int) -> tuple[Value, ...]:
+        """The objects that items, some of them starred, can be, and one of unknown class where only some are known."""
+        parts = [
+            self.contents_of(item.args[0], depth + 1) if item.op == "star" else self.objects_of(item, depth + 1)
+            for item in items
+            if item.op != "const"
+        ]
+        found = _flat(parts)
+        if found and not all(parts):
+            found = (*found, self.values.make("inst", self.values.make("ref", UNKNOWN_CLASS), (), ()))
+        return found
 
     def _contained(
         self,
@@ -246,10 +256,7 @@ class Objects(Machine):
         if called.op == "ref":
             name = called.args[0]
             if name.rsplit(".", 1)[-1] == "Sequential":
-                return _flat(
-                    self.contents_of(a.args[0], depth + 1) if a.op == "star" else self.objects_of(a, depth + 1)
-                    for a in arguments
-                )
+                return self._all_items(arguments, depth)
             if (name in self._containers or name in self._mappings) and (arguments or keywords):
                 filling = (*arguments, *(v for _, v in keywords))[0]
                 if name in self._mappings and filling.op in ("list", "tuple"):

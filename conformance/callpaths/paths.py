@@ -11,6 +11,7 @@ from conformance.callpaths.binding import Bound, bind
 from conformance.callpaths.conditions import Assumptions
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Block, CallPath, ClassRef, Condition, EntryPaths, Route
+from conformance.callpaths.objects import UNKNOWN_CLASS
 from conformance.callpaths.trace import GateCall, LateRead, Literal, RawCall, Site, Trace, literals
 from conformance.callpaths.values import Value, truth_of
 from conformance.facts.ir import Const, Parameter, Span
@@ -285,7 +286,11 @@ class CallPaths:
                 unknown = self._why_no_class(raw.callee)
             for cls in classes:
                 if isinstance(cls, External):
-                    unknown = unknown or "the class is outside the source root"
+                    unknown = unknown or (
+                        "the class of some of its elements isn't known"
+                        if cls.name == UNKNOWN_CLASS
+                        else "the class is outside the source root"
+                    )
                     continue
                 method = self.signature(cls, raw.method)
                 if method is None:

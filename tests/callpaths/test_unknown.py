@@ -95,7 +95,6 @@ def test_container(init: str) -> None:
     assert len(entry.unresolved_loops) == 1
 
 
-@pytest.mark.xfail(reason="the classes that are known are taken for all")
 def test_some_elements_of_a_container_are_unknown() -> None:
     """The class that is known is not all there may be."""
     source = model(
