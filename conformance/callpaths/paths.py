@@ -303,8 +303,10 @@ class CallPaths:
         elif fitting and unknown is None and fitting[0].open is not None:
             unknown = fitting[0].open
         common = _common(fitting)
-        if common is not None and len(common) < max(len(bound.values) for bound in fitting) and unknown is None:
-            unknown = "its classes bind the arguments to different parameters"
+        shown_unknown = unknown
+        if common is not None and len(common) < max(len(bound.values) for bound in fitting):
+            # Each class's own binding is known; there is only no one binding to show.
+            shown_unknown = unknown or "its classes bind the arguments to different parameters"
         public = CallPath(
             block=Block(
                 text=key.text,
@@ -320,7 +322,7 @@ class CallPaths:
             function=raw.site.function,
             result=raw.result,
             dead=raw.dead,
-            unknown=unknown,
+            unknown=shown_unknown,
         )
         return Path(raw, key, route, bindings, unknown, public)
 

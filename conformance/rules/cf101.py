@@ -57,7 +57,7 @@ from conformance.callpaths.paths import Path
 from conformance.callpaths.trace import Site
 from conformance.findings import Finding
 from conformance.rules.context import Context
-from conformance.rules.words import route_words, setting
+from conformance.rules.words import passes, route_words, setting
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -99,7 +99,7 @@ def _finding(context: Context, omission: Omission, site: Site) -> Finding:
     )
     message = (
         f"`{name}` is not passed to {block} on the {route_words(path.route)} path, but the "
-        f"{route_words(other.route)} path passes `{omission.value.text}`; {effect}. Pass it on both paths."
+        f"{route_words(other.route)} path passes {passes(omission.value)}; {effect}. Pass it on both paths."
     )
     return context.finding(
         site,

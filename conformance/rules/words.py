@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.callpaths.model import Condition, Route
+from conformance.callpaths.values import Value
 
 _ROUTES = {
     Route.EAGER: "eager",
@@ -12,6 +13,8 @@ _ROUTES = {
     Route.SEGMENTED: "segmented checkpoint",
     Route.SCOPED: "partly checkpointed",
 }
+_LONGEST_VALUE = 80
+"""Characters of a value."""
 _LONGEST = 400
 """Characters of a setting."""
 
@@ -19,6 +22,12 @@ _LONGEST = 400
 def route_words(route: Route) -> str:
     """How a route is called in a sentence."""
     return _ROUTES[route]
+
+
+def passes(value: Value) -> str:
+    """What a path passes, for a sentence: the value, where a reader can make it out, else `it`."""
+    readable = len(value.text) <= _LONGEST_VALUE and "absent" not in value.text and "…" not in value.text
+    return f"`{value.text}`" if readable else "it"
 
 
 def setting(conditions: Sequence[Condition]) -> str:
