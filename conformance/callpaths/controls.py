@@ -32,7 +32,7 @@ def stored_controls(entry: Entry, block: BlockPaths, interpreter: Interpreter) -
     selectors = selector_parameters(block, interpreter)
     accepted = {n: p for n, p in _accepted(block, interpreter).items() if n not in selectors}
     found: dict[str, str] = {}
-    for control in interpreter.project.profile.controls:
+    for control in interpreter.project.profile.handed_controls:
         if control.parameter in accepted and interpreter.attribute_value(owner, control.attribute) is not None:
             found[control.parameter] = control.attribute
     for other in entry.blocks:

@@ -216,7 +216,7 @@ class CallPaths:
 
     def _takes_control(self, group: BlockPaths) -> bool:
         """Whether a submodule takes a control that the profile names: then it counts though it has one path only."""
-        names = {control.parameter for control in self.project.profile.controls}
+        names = {control.parameter for control in self.project.profile.handed_controls}
         return any(
             parameter.name in names
             for path in group.paths

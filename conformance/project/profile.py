@@ -1,18 +1,21 @@
 """Profiles: the names of a project, as data.
 
 A profile is a TOML file in `allowlists/`; `torch` is the base that every other one extends. Profiles only add names:
-controls, gates and wrappers are recognised by what they do as well.
+controls, gates and wrappers are recognised by what they do as well. `docs/profiles.md` tells every key.
 """
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 CheckpointKind = Literal["torch", "hook", "wrapper"]
+ControlKind = Literal["argument", "backend", "interval", "stride", "scope", "offload"]
+_Choice = TypeVar("_Choice", bound=str)
 
 
 class ProfileError(Exception):
@@ -35,12 +38,32 @@ class CheckpointCallable:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A setting that a model stores and hands to its blocks."""
+    """A setting that a model stores, and that its gates use or its blocks are handed."""
 
     parameter: str
-    """The block's parameter."""
+    """The block's parameter; empty where blocks don't take it."""
     attribute: str
     """The model's attribute."""
+    kind: ControlKind = "argument"
+    """What it decides on: the callable, which blocks of a chain, how much of a block; `argument` is the block's."""
+    setter: str = ""
+    """The model's method that stores it."""
+    capability: str = ""
+    """The class attribute that is true where a model has the control."""
+    values: tuple[str, ...] = ()
+    """A backend's values that stand for different callables; a scope's values under which no block runs whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateHelper:
+    """A function that decides for one block, and which of its parameters is what."""
+
+    name: str
+    """Dotted name as imported."""
+    index: str
+    flag: str
+    interval: str = ""
+    stride: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +100,9 @@ class Profile:
     """Context managers under which grad mode is off."""
     grad_tests: tuple[str, ...] = ()
     """Functions that tell whether grad mode is on."""
+    gate_helpers: tuple[GateHelper, ...] = ()
+    grad_mode: bool = False
+    """True where a gate has to ask for grad mode, and `training` is no substitute."""
     controls: tuple[Control, ...] = ()
     registries: tuple[Registry, ...] = ()
     families_folder: str = ""
@@ -93,20 +119,14 @@ class Profile:
     """Names that are false where no cache is kept."""
     exemptions: tuple[Exemption, ...] = ()
 
+    @property
+    def handed_controls(self) -> tuple[Control, ...]:
+        """The controls that a model hands to its blocks as they are."""
+        return tuple(control for control in self.controls if control.kind in ("argument", "offload"))
 
-_KEYS = {
-    "name",
-    "extends",
-    "description",
-    "project",
-    "checkpoint",
-    "gate",
-    "control",
-    "families",
-    "module",
-    "cache",
-    "exempt",
-}
+    def controls_of(self, kind: ControlKind) -> tuple[Control, ...]:
+        """The controls of one kind."""
+        return tuple(control for control in self.controls if control.kind == kind)
 
 
 def load_profile(path: Path, folder: Path) -> Profile:
@@ -127,7 +147,7 @@ def _load(path: Path, folder: Path, seen: tuple[Path, ...]) -> Profile:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ProfileError(f"{path}: {error}") from None
     reader = _Reader(path, data)
-    reader.only(_KEYS)
+    reader.text("description", "")
     base = Profile(name="")
     extends = reader.text("extends", "")
     if extends:
@@ -149,17 +169,28 @@ def _load(path: Path, folder: Path, seen: tuple[Path, ...]) -> Profile:
         )
         for entry in checkpoint.tables("callables")
     )
-    return Profile(
+    profile = Profile(
         name=reader.text("name"),
         markers=project.texts("markers"),
         checkpoints=(*callables, *base.checkpoints),
         flags=(*gate.texts("flags"), *base.flags),
         grad_contexts=(*gate.texts("grad_off"), *base.grad_contexts),
         grad_tests=(*gate.texts("grad_tests"), *base.grad_tests),
-        controls=(
-            *(Control(entry.text("parameter"), entry.text("attribute")) for entry in reader.tables("control")),
-            *base.controls,
+        gate_helpers=(
+            *(
+                GateHelper(
+                    name=entry.text("name"),
+                    index=entry.text("index"),
+                    flag=entry.text("flag"),
+                    interval=entry.text("interval", ""),
+                    stride=entry.text("stride", ""),
+                )
+                for entry in gate.tables("helpers")
+            ),
+            *base.gate_helpers,
         ),
+        grad_mode=gate.flag("grad_mode") or base.grad_mode,
+        controls=(*map(_control, reader.tables("control")), *base.controls),
         registries=(
             *(Registry(entry.text("callable"), entry.text("network")) for entry in families.tables("registry")),
             *base.registries,
@@ -186,6 +217,22 @@ def _load(path: Path, folder: Path, seen: tuple[Path, ...]) -> Profile:
             *base.exemptions,
         ),
     )
+    reader.finish()
+    return profile
+
+
+def _control(entry: _Reader) -> Control:
+    kind: ControlKind = entry.choice(
+        "kind", ("argument", "backend", "interval", "stride", "scope", "offload"), "argument"
+    )
+    return Control(
+        parameter=entry.text("parameter", None if kind == "argument" else ""),
+        attribute=entry.text("attribute"),
+        kind=kind,
+        setter=entry.text("setter", ""),
+        capability=entry.text("capability", ""),
+        values=entry.texts("values"),
+    )
 
 
 class _Reader:
@@ -195,36 +242,47 @@ class _Reader:
         self._path = path
         self._data = data
         self._prefix = prefix
+        self._asked: set[str] = set()
+        self._inner: list[_Reader] = []
 
-    def only(self, keys: set[str]) -> None:
+    def finish(self) -> None:
+        """Fails on the first key, here or in a table inside, that nothing has asked for: it would have no effect."""
         for key in self._data:
-            if key not in keys:
-                raise ProfileError(f"{self._path}: unknown key `{self._prefix}{key}`")
+            if key not in self._asked:
+                close = difflib.get_close_matches(key, self._asked, 1)
+                hint = f" (did you mean `{close[0]}`?)" if close else f" (known: {', '.join(sorted(self._asked))})"
+                raise ProfileError(f"{self._path}: unknown key `{self._prefix}{key}`{hint}")
+        for reader in self._inner:
+            reader.finish()
+
+    def _get(self, key: str, default: Any) -> Any:
+        self._asked.add(key)
+        return self._data.get(key, default)
 
     def _wrong(self, key: str, wanted: str) -> ProfileError:
         return ProfileError(f"{self._path}: `{self._prefix}{key}` must be {wanted}")
 
     def text(self, key: str, default: str | None = None) -> str:
-        value = self._data.get(key, default)
+        value = self._get(key, default)
         if not isinstance(value, str):
             raise self._wrong(key, "text")
         return value
 
     def flag(self, key: str) -> bool:
-        value = self._data.get(key, False)
+        value = self._get(key, False)
         if not isinstance(value, bool):
             raise self._wrong(key, "true or false")
         return value
 
-    def choice(self, key: str, choices: Sequence[CheckpointKind]) -> CheckpointKind:
-        value = self.text(key)
+    def choice(self, key: str, choices: Sequence[_Choice], default: str | None = None) -> _Choice:
+        value = self.text(key, default)
         for choice in choices:
             if value == choice:
                 return choice
         raise self._wrong(key, f"one of {', '.join(choices)}")
 
     def texts(self, key: str) -> tuple[str, ...]:
-        value = self._data.get(key, [])
+        value = self._get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self._wrong(key, "a list of texts")
         return tuple(value)
@@ -234,13 +292,18 @@ class _Reader:
         return {name: table.texts(name) for name in table._data}
 
     def table(self, key: str) -> _Reader:
-        value = self._data.get(key, {})
+        value = self._get(key, {})
         if not isinstance(value, dict):
             raise self._wrong(key, "a table")
-        return _Reader(self._path, value, f"{self._prefix}{key}.")
+        return self._open(value, f"{self._prefix}{key}.")
 
     def tables(self, key: str) -> list[_Reader]:
-        value = self._data.get(key, [])
+        value = self._get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise self._wrong(key, "a list of tables")
-        return [_Reader(self._path, item, f"{self._prefix}{key}[{index}].") for index, item in enumerate(value)]
+        return [self._open(item, f"{self._prefix}{key}[{index}].") for index, item in enumerate(value)]
+
+    def _open(self, data: Mapping[str, Any], prefix: str) -> _Reader:
+        inner = _Reader(self._path, data, prefix)
+        self._inner.append(inner)
+        return inner

@@ -107,7 +107,7 @@ def _concerns(context: Context, block: BlockPaths, control: StoredControl) -> bo
     """A loop that is only ever eager may leave a control out on purpose, unless the profile says that it is one."""
     if any(path.route is not Route.EAGER for path in block.paths):
         return True
-    names = {(c.parameter, c.attribute) for c in context.project.profile.controls}
+    names = {(c.parameter, c.attribute) for c in context.project.profile.handed_controls}
     return (control.parameter, control.attribute) in names
 
 

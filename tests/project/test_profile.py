@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 from conformance.layout import allowlists_dir
-from conformance.project.profile import CheckpointCallable, Control, Exemption, Profile, ProfileError, load_profile
+from conformance.project.profile import (
+    CheckpointCallable,
+    Control,
+    Exemption,
+    GateHelper,
+    Profile,
+    ProfileError,
+    load_profile,
+)
 
-INNER = pytest.mark.xfail(reason="keys inside tables aren't checked")
 INSTALLED = sorted(allowlists_dir().glob("*.toml"))
 
 
@@ -55,9 +62,23 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
         flags = ["remat"]
         grad_tests = ["torch.is_grad_enabled"]
         grad_off = ["torch.no_grad"]
+        grad_mode = true
+        [[gate.helpers]]
+        name = "tools.due"
+        index = "i"
+        flag = "on"
+        interval = "every"
+        stride = "window"
         [[control]]
         parameter = "offload"
         attribute = "offload_attention"
+        [[control]]
+        kind = "scope"
+        parameter = "part"
+        attribute = "backend"
+        setter = "set_backend"
+        capability = "_has_parts"
+        values = ["torch-part"]
         [families]
         folder = "src/models"
         [[families.registry]]
@@ -87,7 +108,12 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
     assert profile.flags == ("remat",)
     assert profile.grad_tests == ("torch.is_grad_enabled",)
     assert profile.grad_contexts == ("torch.no_grad",)
-    assert profile.controls == (Control("offload", "offload_attention"),)
+    assert profile.grad_mode
+    assert profile.gate_helpers == (GateHelper("tools.due", "i", "on", "every", "window"),)
+    assert profile.controls == (
+        Control("offload", "offload_attention"),
+        Control("part", "backend", "scope", "set_backend", "_has_parts", ("torch-part",)),
+    )
     assert profile.families_folder == "src/models"
     assert profile.registries[0].callable == "Registry.add"
     assert profile.aliases == {"one": ("uno", "eins")}
@@ -143,12 +169,15 @@ def test_what_a_profile_extends_comes_after_its_own(tmp_path: Path) -> None:
         ("name = 'main'\nextends = 'main'", ["circle"]),
         ("name = 'main'\nextends = 'missing'", ["missing.toml"]),
         ("name = ", ["main.toml"]),
-        pytest.param("name = 'main'\n[gate]\nflag = ['typo']", ["unknown key `gate.flag`"], marks=INNER),
-        pytest.param(
+        ("name = 'main'\n[gate]\nflag = ['typo']", ["unknown key `gate.flag`", "did you mean `flags`?"]),
+        ("name = 'main'\n[gate]\nzzz = 1", ["unknown key `gate.zzz`", "known: flags, grad_mode"]),
+        (
             "name = 'main'\n[[control]]\nparameter = 'x'\nattribute = 'y'\nextra = 1",
             ["unknown key `control[0].extra`"],
-            marks=INNER,
         ),
+        ("name = 'main'\n[[families.registry]]\ncallable = 'a'\nnetwork = 'b'\nx = 1", ["`families.registry[0].x`"]),
+        ("name = 'main'\n[[control]]\nkind = 'magic'\nattribute = 'y'", ["`control[0].kind`", "backend", "stride"]),
+        ("name = 'main'\n[[gate.helpers]]\nname = 'x'\nindex = 'i'", ["`gate.helpers[0].flag`"]),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, words: list[str]) -> None:
