@@ -55,7 +55,9 @@ from conformance.callpaths.compare import Omission, omissions
 from conformance.callpaths.controls import stored_controls
 from conformance.callpaths.paths import Path
 from conformance.callpaths.trace import Site
+from conformance.callpaths.values import Value
 from conformance.findings import Finding
+from conformance.project.project import ClassDef, FunctionDef
 from conformance.rules.context import Context
 from conformance.rules.words import passes, route_words, setting
 
@@ -63,6 +65,7 @@ from conformance.rules.words import passes, route_words, setting
 def check(context: Context) -> Iterator[Finding]:
     interpreter = context.interpreter
     reported: set[tuple[Site, str]] = set()
+    dropped: dict[tuple[Site, Value], ClassDef | FunctionDef] = {}
     for entry in context.entries:
         for block in entry.blocks:
             found = list(omissions(block, interpreter))
@@ -75,6 +78,8 @@ def check(context: Context) -> Iterator[Finding]:
                 if omission.parameter.name in controls or key in reported:
                     continue
                 reported.add(key)
+                if dropped.setdefault((site, omission.value), omission.callee) is not omission.callee:
+                    continue  # the same argument, by the name that another class of the list gives it
                 yield _finding(context, omission, site)
 
 
