@@ -85,7 +85,7 @@ def test_verdicts_are_whole(project: str) -> None:
     fields = {*Key._fields, "verdict", "reason", "witness"}
     for entry in DATA[project]["finding"]:
         name = f"{entry['code']} {entry['path']} {entry['parameter']}"
-        assert fields <= entry.keys() <= fields | {"count", "releases"}, name
+        assert fields <= entry.keys() <= fields | {"count", "releases", "repair", "proof"}, name
         assert entry["verdict"] in VERDICTS, name
         assert (entry["verdict"] == "convention") == (entry["severity"] == "convention"), name
         assert bool(entry["witness"]) == (entry["verdict"] == "defect"), name

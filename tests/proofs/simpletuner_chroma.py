@@ -1,0 +1,86 @@
+"""SimpleTuner, Chroma: the wrapper of the single blocks reads the mask that the forward has when backward runs it."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import torch
+from diffusers.models.transformers.transformer_flux import FluxAttnProcessor
+
+from tests.proofs.proving import Place, Proof, enter, modes
+
+enter("simpletuner", "4.10.1")
+enter("einops", "0.8.1", run=["einops"])
+
+
+class PerSample(FluxAttnProcessor):
+    """Attention for one sample that takes its rotary embedding with a batch dimension, as routing makes it.
+
+    The processors of diffusers don't, so that with them routing fails on its own, with or without checkpointing.
+    """
+
+    def __call__(
+        self,
+        attn: Any,
+        hidden_states: Any,
+        encoder_hidden_states: Any = None,
+        attention_mask: Any = None,
+        image_rotary_emb: Any = None,
+    ) -> Any:
+        flat = tuple(part[0] if part.ndim == 3 else part for part in image_rotary_emb)
+        return super().__call__(attn, hidden_states, encoder_hidden_states, attention_mask, flat)
+
+
+def route(module: ModuleType) -> str:
+    """The second of three single blocks sees a part of the tokens only, so that the mask is made anew around it."""
+
+    def build() -> Any:
+        model = module.ChromaTransformer2DModel(
+            in_channels=4,
+            num_layers=1,
+            num_single_layers=3,
+            attention_head_dim=8,
+            num_attention_heads=2,
+            joint_attention_dim=6,
+            axes_dims_rope=(4, 2, 2),
+            approximator_num_channels=16,
+            approximator_hidden_dim=8,
+            approximator_layers=1,
+        )
+        model.set_router(
+            module.TREADRouter(seed=0), [{"selection_ratio": 0.5, "start_layer_idx": 2, "end_layer_idx": 2}]
+        )
+        model.set_attn_processor(PerSample())
+        return model
+
+    def feed(model: Any) -> Any:
+        return model(
+            hidden_states=torch.randn(1, 8, 4),
+            encoder_hidden_states=torch.randn(1, 3, 6),
+            timestep=torch.tensor([0.5]),
+            img_ids=torch.zeros(8, 3),
+            txt_ids=torch.zeros(3, 3),
+            attention_mask=torch.tensor([[1.0] * 2 + [0.0] + [1.0] * 8]),
+            return_dict=False,
+        )
+
+    return modes(build, feed, "single_transformer_blocks")
+
+
+PLACE = Place(
+    "simpletuner",
+    "chroma/transformer.py",
+    "ChromaTransformer2DModel.forward.<locals>.run_checkpointed_block",
+)
+END_OF_PARAMETERS = "checkpoint_rope,\n                        checkpoint_block=block,"
+
+PROOFS = {
+    "late mask": Proof(
+        finding=PLACE.finding("CF201", "attention_mask"),
+        module="simpletuner.helpers.models.chroma.transformer",
+        observe=route,
+        shows="RuntimeError: ",
+        repair=[(END_OF_PARAMETERS, f"{END_OF_PARAMETERS} attention_mask=attention_mask,")],
+    ),
+}

@@ -1,0 +1,94 @@
+"""Each proof shows its finding in the published source, nothing in the repaired one, and the checker agrees on both."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.check import Options, check
+from tests.proofs.published import edited
+from tests.triage.test_triage import DATA, Key
+from tests.wheels import Tree
+
+if not all(importlib.util.find_spec(name) for name in ("torch", "diffusers")):
+    pytest.skip("the proofs run models with torch and diffusers", allow_module_level=True)
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+MODULES = sorted(path.stem for project in DATA for path in HERE.glob(f"{project}_*.py"))
+LIMIT = 300
+"""Seconds for all proofs of one module; they need a few."""
+
+
+def named() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The entries of `tests/triage` that name a proof, with their project."""
+    for project, data in sorted(DATA.items()):
+        for entry in data["finding"]:
+            if ": " in entry.get("proof", ""):
+                yield project, entry
+
+
+@functools.cache
+def results(module: str) -> dict[str, Any]:
+    """What the proofs of a module saw, by their titles."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.proofs.proving", module],
+        cwd=ROOT,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(("project", "entry"), list(named()), ids=[entry["proof"] for _, entry in named()])
+def test_published_code_shows_the_finding(
+    project: str, entry: dict[str, Any], wheel: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    module, _, title = entry["proof"].partition(": ")
+    seen = results(module)[title]
+    assert re.match(seen["shows"], seen["published"]), seen["published"]
+    assert seen["repaired"] == "the same"
+
+    version = DATA[project]["releases"][0]
+    part = DATA[project]["part"]
+    assert version in entry.get("releases", [version]), "a proof runs on the newest release"
+    tree = Tree(wheel(project, version), tmp_path, part)
+    relative = f"{part}/{entry['path']}"
+    assert seen["source"] == tree.text(relative), "another version is installed than the one that was checked"
+    assert _key(entry) in _found(tmp_path / relative, tmp_path / part)
+    with tree.edited({relative: edited(seen["source"], seen["edits"])}):
+        assert _key(entry) not in _found(tmp_path / relative, tmp_path / part)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_proofs_and_entries_name_each_other(module: str) -> None:
+    proofs = {f"{module}: {title}": seen["finding"] for title, seen in results(module).items()}
+    fields = ("code", "path", "function", "parameter")
+    entries = {entry["proof"]: [project, *(entry[name] for name in fields)] for project, entry in named()}
+    assert proofs == {title: finding for title, finding in entries.items() if title.startswith(f"{module}: ")}
+
+
+def _key(entry: dict[str, Any]) -> Key:
+    return Key(*(entry[name] for name in Key._fields))
+
+
+def _found(path: Path, part: Path) -> set[Key]:
+    result = check(Options(paths=(str(path),), cwd=str(part)))
+    return {
+        Key(f.code, f.severity.value, Path(f.place.path).relative_to(part).as_posix(), f.function, f.parameter)
+        for f in result.findings
+    }
