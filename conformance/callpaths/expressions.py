@@ -446,6 +446,8 @@ class Expressions(Machine):
             if not (base.op == "list" and not base.args):
                 parts.insert(0, self.iterate(base, loop))
             return self._pick(loop, parts)
+        if op == "pick":
+            return self._pick(loop, [self.iterate(part, loop) for part in value.args[1]])
         if op == "enumerate":
             return values.make("tuple", values.make("index", loop, "index"), self.iterate(value.args[0], loop))
         if op == "zip":

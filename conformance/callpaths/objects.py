@@ -185,6 +185,9 @@ class Objects(Machine):
             stored = self._namespaces.get((owner, name))
             if stored is not None:
                 return self.objects_of(stored, depth + 1)
+            if owner.args[0].op == "ref" and owner.args[0].args[0] in self._mappings:
+                # What a mapping of modules holds by a key is a submodule of that name: `self.parts.image`.
+                return self._at(owner, self.values.const(name), depth + 1)
         cls = _class_of(owner)
         if isinstance(cls, ClassDef):
             return _flat(self.objects_of(stored, depth + 1) for stored in self.attribute_values(cls, name))

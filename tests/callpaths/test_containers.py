@@ -763,7 +763,6 @@ def test_two_containers_run_as_one(joined: str) -> None:
     ]
 
 
-@pytest.mark.xfail(reason="an element of one of two containers is one block")
 @pytest.mark.parametrize(
     "groups", ["(self.first, self.second)", "[self.first, self.second]", "{'a': self.first, 'b': self.second}.values()"]
 )
@@ -781,6 +780,24 @@ def test_loop_over_containers(groups: str) -> None:
     assert paths_of(source) == [
         "ck: checkpointed self.first[*](x=x, mask=mask)",
         "ck: checkpointed self.second[*](x=x, mask=mask)",
+    ]
+
+
+def test_key_of_a_mapping_as_an_attribute() -> None:
+    """What a ModuleDict holds is a submodule by the name of its key."""
+    source = model(
+        """
+        stages = {"a": self.parts.a, "b": self.parts.b}
+        for name in stages:
+            for block in stages[name]:
+                x = block(x, mask)  # <- eager
+        return x
+        """,
+        init="self.parts = nn.ModuleDict({'a': nn.ModuleList([Block()]), 'b': nn.ModuleList([Block()])})",
+    )
+    assert paths_of(source) == [
+        "eager: eager self.parts.a[*](x=x, mask=mask)",
+        "eager: eager self.parts.b[*](x=x, mask=mask)",
     ]
 
 
