@@ -345,6 +345,10 @@ class Calls(Machine):
             classes = [c for c in self.classes_of(base) if isinstance(c, ClassDef)]
             if classes and all(self.project.method(c, name) is not None for c in classes):
                 self._note_call(base, name, arguments, keywords, span, frame)
+                runner = self.project.method(classes[0], name) if len(classes) == 1 else None
+                if runner is not None and any(self._is_block(a) for a in arguments) and self.is_likely(runner):
+                    # A held model runs the block that it is handed.
+                    return self._expand_function(runner, [base, *arguments], keywords, span, frame)
             else:
                 self._note_call(callee, "forward", arguments, keywords, span, frame)
         if name in ("add_module", "register_module") and len(arguments) == 2 and arguments[0].op == "const":

@@ -455,7 +455,6 @@ class Model(nn.Module):
     ]
 
 
-@pytest.mark.xfail(reason="a method of a held model that is handed a block isn't expanded")
 def test_control_network_that_gathers_outputs() -> None:
     source = f"""{IMPORTS}
 from base import Block, Net
