@@ -22,6 +22,11 @@ _STORED = re.compile(r"\bself\.(\w+)\s*(?::[^=\n]+)?=(?!=)")
 class Objects(Machine):
     """A part of the interpreter."""
 
+    @property
+    def _any_object(self) -> Value:
+        """An object of which nothing is known."""
+        return self.values.make("inst", self.values.make("ref", UNKNOWN_CLASS), (), ())
+
     def attribute_value(self, cls: ClassDef, name: str) -> Value | None:
         """What `__init__`, or another method if it doesn't, stores in `self.name`."""
         table = self._table(cls)
@@ -131,7 +136,7 @@ class Objects(Machine):
     def objects_of(self, value: Value, depth: int = 0) -> tuple[Value, ...]:
         """The objects, as the calls that made them, that a value can be."""
         if depth > _MAX_LINKS:
-            return ()
+            return (self._any_object,)
         op = value.op
         if op in ("inst", "self", "grown", "many", "list", "tuple", "dict"):
             return (value,)
@@ -244,7 +249,7 @@ class Objects(Machine):
         ]
         found = _flat(parts)
         if found and not all(parts):
-            found = (*found, self.values.make("inst", self.values.make("ref", UNKNOWN_CLASS), (), ()))
+            found = (*found, self._any_object)
         return found
 
     def _contained(

@@ -287,7 +287,7 @@ class CallPaths:
             for cls in classes:
                 if isinstance(cls, External):
                     unknown = unknown or (
-                        "the class of some of its elements isn't known"
+                        "the class of some of what it can be isn't known"
                         if cls.name == UNKNOWN_CLASS
                         else "the class is outside the source root"
                     )

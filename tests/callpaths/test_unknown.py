@@ -143,7 +143,6 @@ def test_signature(blocks: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize("condition", ["if a{n}:", "elif_{n}"])
-@pytest.mark.xfail(reason="alternatives beyond a bound are dropped")
 def test_many_alternatives(condition: str) -> None:
     """However many there are: each is a path, or it is said that they are too many."""
     if condition.startswith("elif"):
