@@ -111,16 +111,15 @@ def write_file(path: str, text: str) -> None:
     """Writes the file whole or not at all; a link is followed, a device or a pipe is written to as it is."""
     data = text.encode("utf-8", "backslashreplace")
     try:
-        target = os.path.realpath(path)
         try:
-            mode = os.stat(target).st_mode
+            mode = os.stat(path).st_mode  # of what a link leads to; the other end of a pipe has no path
         except FileNotFoundError:
             mode = None
         if mode is not None and not stat.S_ISREG(mode):
-            with open(target, "wb") as stream:
+            with open(path, "wb") as stream:
                 stream.write(data)
         else:
-            _replace(target, data, mode)
+            _replace(os.path.realpath(path), data, mode)
     except OSError as error:
         raise Failure(f"can't write {path}: {error.strerror or error}") from None
 

@@ -84,4 +84,5 @@ def _summary(report: Report, palette: Palette) -> str:
         if by_severity[severity]
     ]
     hit = len({finding.place.path for finding in report.findings})
-    return f"Found {count(len(report.findings), 'finding')} ({', '.join(parts)}) in {hit:,} of {files}.{share}"
+    where = f"{hit:,} of {files}" if hit <= statistics.files else count(hit, "file")
+    return f"Found {count(len(report.findings), 'finding')} ({', '.join(parts)}) in {where}.{share}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.callpaths.looking import IMPORTS, bindings_of, entries_of, paths_of
 
 FLAG = "self.gradient_checkpointing"

@@ -230,6 +230,17 @@ def test_impossible_output_is_told_before_the_run(calls: list[Options], tmp_path
 
 
 @pytest.mark.usefixtures("calls")
+def test_output_to_a_pipe() -> None:
+    """What `--output >(tee report.txt)` gives: a path below /dev/fd that leads to no file."""
+    reader, writer = os.pipe()
+    result = run("check", "bad.py", "--output", f"/dev/fd/{writer}")
+    os.close(writer)
+    with open(reader, encoding="utf-8") as stream:
+        assert "CF" in stream.read()
+    assert result.exit_code == 1
+
+
+@pytest.mark.usefixtures("calls")
 def test_output_to_a_device() -> None:
     assert run("check", "bad.py", "--output", os.devnull).exit_code == 1
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
