@@ -1,21 +1,22 @@
-"""What a proof is, and the process that runs those of one module: `python -m tests.proofs.proving MODULE`.
+"""What a proof is, and the process that runs those on one project: `python -m tests.proofs.proving PROJECT`.
 
-It prints one JSON object: for each proof by its title the finding, the edits, and what was seen with and without them.
+It prints one JSON object: for each proof, as "MODULE: TITLE", its finding, its edits, and what it saw with and without
+them.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import pkgutil
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.proofs.published import Edits, Wheel, load, source
-from tests.wheels import unpacked
+from tests.proofs.published import Edit, load, source
 
 if TYPE_CHECKING:
     import torch
@@ -58,8 +59,8 @@ class Proof:
     module: str
     observe: Callable[[ModuleType], str]
     shows: str
-    repair: Edits
-    given: Edits = ()
+    repair: Sequence[Edit]
+    given: Sequence[Edit] = ()
 
 
 class Run(NamedTuple):
@@ -136,15 +137,19 @@ def _part(name: str) -> str:
     return f"{first}.{number}" if number.isdigit() else first
 
 
-def main(name: str) -> None:
-    """Runs the proofs of one module of this package."""
+def main(project: str) -> None:
+    """Runs the proofs on one project."""
     import torch
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     sys.dont_write_bytecode = True
-    proofs: Mapping[str, Proof] = importlib.import_module(f"tests.proofs.{name}").PROOFS
-    print(json.dumps({title: _see(proof) for title, proof in proofs.items()}))
+    package = importlib.import_module(f"tests.proofs.{project}")
+    seen = {}
+    for module in sorted(module.name for module in pkgutil.iter_modules(package.__path__)):
+        proofs: Mapping[str, Proof] = importlib.import_module(f"{package.__name__}.{module}").PROOFS
+        seen |= {f"{module}: {title}": _see(proof) for title, proof in proofs.items()}
+    print(json.dumps(seen))
 
 
 def _see(proof: Proof) -> dict[str, Any]:
@@ -157,13 +162,6 @@ def _see(proof: Proof) -> dict[str, Any]:
         "published": proof.observe(load(proof.module, proof.given)),
         "repaired": proof.observe(load(proof.module, repaired)),
     }
-
-
-def enter(project: str, version: str, run: Iterable[str] = ()) -> None:
-    """Makes an unpacked wheel importable: its packages without their `__init__`, but for those named in `run`."""
-    root = unpacked(project, version)
-    sys.path.append(str(root))
-    sys.meta_path.insert(0, Wheel(root, project, frozenset(run)))
 
 
 if __name__ == "__main__":

@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-Edits = Sequence[tuple[str, str]]
-"""Texts that occur once in a source, each with what takes its place."""
+from tests.wheels import unpacked
 
 
-def edited(text: str, edits: Edits) -> str:
+class Edit(NamedTuple):
+    """A text that occurs so often in a source, and what takes its place."""
+
+    old: str
+    new: str
+    count: int = 1
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
     """The text after the edits."""
-    for old, new in edits:
-        assert text.count(old) == 1, f"{text.count(old)} x {old!r}"
+    for old, new, count in edits:
+        assert text.count(old) == count, f"{text.count(old)} x {old!r}"
         text = text.replace(old, new)
     return text
 
@@ -53,7 +60,7 @@ def source(name: str) -> str:
     return Path(spec.origin).read_text(encoding="utf-8")
 
 
-def load(name: str, edits: Edits = ()) -> ModuleType:
+def load(name: str, edits: Iterable[Edit] = ()) -> ModuleType:
     """A fresh module of that source; it takes the place of an earlier one."""
     sys.modules.pop(name, None)
     spec = importlib.util.find_spec(name)
@@ -62,3 +69,10 @@ def load(name: str, edits: Edits = ()) -> ModuleType:
     sys.modules[name] = module
     exec(compile(edited(source(name), edits), str(spec.origin), "exec"), module.__dict__)
     return module
+
+
+def enter(project: str, version: str, run: Iterable[str] = ()) -> None:
+    """Makes an unpacked wheel importable: its packages without their `__init__`, but for those named in `run`."""
+    root = unpacked(project, version)
+    sys.path.append(str(root))
+    sys.meta_path.insert(0, Wheel(root, project, frozenset(run)))

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from conformance.check import Options, check
-from tests.proofs.published import edited
+from tests.proofs.published import Edit, edited
 from tests.triage.test_triage import DATA, Key
 from tests.wheels import Tree
 
@@ -25,9 +25,9 @@ if not all(importlib.util.find_spec(name) for name in ("torch", "diffusers")):
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-MODULES = sorted(path.stem for project in DATA for path in HERE.glob(f"{project}_*.py"))
+PROJECTS = sorted(project for project in DATA if (HERE / project).is_dir())
 LIMIT = 300
-"""Seconds for all proofs of one module; they need a few."""
+"""Seconds for all proofs on one project; they need some ten."""
 
 
 def named() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -39,10 +39,10 @@ def named() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @functools.cache
-def results(module: str) -> dict[str, Any]:
-    """What the proofs of a module saw, by their titles."""
+def results(project: str) -> dict[str, Any]:
+    """What the proofs on a project saw, by their names."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.proofs.proving", module],
+        [sys.executable, "-m", "tests.proofs.proving", project],
         cwd=ROOT,
         env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0"},
         capture_output=True,
@@ -58,8 +58,7 @@ def results(module: str) -> dict[str, Any]:
 def test_published_code_shows_the_finding(
     project: str, entry: dict[str, Any], wheel: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
-    module, _, title = entry["proof"].partition(": ")
-    seen = results(module)[title]
+    seen = results(project)[entry["proof"]]
     assert re.match(seen["shows"], seen["published"]), seen["published"]
     assert seen["repaired"] == "the same"
 
@@ -70,16 +69,18 @@ def test_published_code_shows_the_finding(
     relative = f"{part}/{entry['path']}"
     assert seen["source"] == tree.text(relative), "another version is installed than the one that was checked"
     assert _key(entry) in _found(tmp_path / relative, tmp_path / part)
-    with tree.edited({relative: edited(seen["source"], seen["edits"])}):
+    with tree.edited({relative: edited(seen["source"], [Edit(*edit) for edit in seen["edits"]])}):
         assert _key(entry) not in _found(tmp_path / relative, tmp_path / part)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_proofs_and_entries_name_each_other(module: str) -> None:
-    proofs = {f"{module}: {title}": seen["finding"] for title, seen in results(module).items()}
-    fields = ("code", "path", "function", "parameter")
-    entries = {entry["proof"]: [project, *(entry[name] for name in fields)] for project, entry in named()}
-    assert proofs == {title: finding for title, finding in entries.items() if title.startswith(f"{module}: ")}
+@pytest.mark.parametrize("project", PROJECTS)
+def test_proofs_and_entries_name_each_other(project: str) -> None:
+    entries = {
+        entry["proof"]: [project, *(entry[name] for name in ("code", "path", "function", "parameter"))]
+        for of, entry in named()
+        if of == project
+    }
+    assert {name: seen["finding"] for name, seen in results(project).items()} == entries
 
 
 def _key(entry: dict[str, Any]) -> Key:

@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from diffusers.models.transformers.transformer_flux import FluxAttnProcessor
 
-from tests.proofs.proving import Place, Proof, enter, modes
-
-enter("simpletuner", "4.10.1")
-enter("einops", "0.8.1", run=["einops"])
+from tests.proofs.proving import Place, Proof, modes
+from tests.proofs.published import Edit
 
 
 class PerSample(FluxAttnProcessor):
@@ -81,6 +79,6 @@ PROOFS = {
         module="simpletuner.helpers.models.chroma.transformer",
         observe=route,
         shows="RuntimeError: ",
-        repair=[(END_OF_PARAMETERS, f"{END_OF_PARAMETERS} attention_mask=attention_mask,")],
+        repair=[Edit(END_OF_PARAMETERS, f"{END_OF_PARAMETERS} attention_mask=attention_mask,")],
     ),
 }

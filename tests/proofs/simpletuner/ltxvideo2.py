@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
-from tests.proofs.proving import Place, Proof, enter, modes
-
-enter("simpletuner", "4.10.1", run=["simpletuner.helpers.models.ltxvideo2"])
+from tests.proofs.proving import Place, Proof, modes
+from tests.proofs.published import Edit
 
 
 def train(module: ModuleType, perturbed_attn: bool = False, attention_kwargs: dict[str, Any] | None = None) -> str:
@@ -58,8 +57,8 @@ PLACE = Place(
     "simpletuner", "ltxvideo2/transformer.py", "LTX2VideoTransformer3DModel.forward.<locals>._checkpoint_block"
 )
 END_OF_PARAMETERS = "audio_cross_attn_rotary_emb,\n                ):"
-BIND_BLOCK = (END_OF_PARAMETERS, END_OF_PARAMETERS.replace("):", "block=block):"))
-BIND_INDEX = ("block=block):", "block=block, block_idx=block_idx):")
+BIND_BLOCK = Edit(END_OF_PARAMETERS, END_OF_PARAMETERS.replace("):", "block=block):"))
+BIND_INDEX = Edit("block=block):", "block=block, block_idx=block_idx):")
 
 PROOFS = {
     "late block": Proof(
