@@ -1,6 +1,6 @@
 """What a proof is, and the process that runs those on one project: `python -m tests.proofs.proving PROJECT`.
 
-It prints one JSON object: for each proof, as "MODULE: TITLE", its finding, its edits, and what it saw with and without
+It prints one JSON object: for each proof, as "MODULE: TITLE", its findings, its edits, and what it saw with and without
 them.
 """
 
@@ -49,13 +49,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Proof:
-    """One finding on a published release, and a run of that release's code that shows it.
+    """Findings on a published release, one as a rule, and a run of that release's code that shows them.
 
     `observe` gets the module and tells what it sees: a text that `shows` matches in the published source, and `SAME`
     once it is repaired. Where another defect of the same place would hide this one, `given` takes it away first.
     """
 
-    finding: Finding
+    findings: Sequence[Finding]
     module: str
     observe: Callable[[ModuleType], str]
     shows: str
@@ -155,7 +155,7 @@ def main(project: str) -> None:
 def _see(proof: Proof) -> dict[str, Any]:
     repaired = (*proof.given, *proof.repair)
     return {
-        "finding": proof.finding,
+        "findings": proof.findings,
         "source": source(proof.module),
         "edits": repaired,
         "shows": proof.shows,

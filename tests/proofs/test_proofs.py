@@ -76,11 +76,11 @@ def test_published_code_shows_the_finding(
 @pytest.mark.parametrize("project", PROJECTS)
 def test_proofs_and_entries_name_each_other(project: str) -> None:
     entries = {
-        entry["proof"]: [project, *(entry[name] for name in ("code", "path", "function", "parameter"))]
+        (entry["proof"], project, *(entry[name] for name in ("code", "path", "function", "parameter")))
         for of, entry in named()
         if of == project
     }
-    assert {name: seen["finding"] for name, seen in results(project).items()} == entries
+    assert {(name, *finding) for name, seen in results(project).items() for finding in seen["findings"]} == entries
 
 
 def _key(entry: dict[str, Any]) -> Key:

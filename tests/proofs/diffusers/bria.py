@@ -47,7 +47,7 @@ EAGER_CALL = "                    image_rotary_emb=image_rotary_emb,\n          
 
 PROOFS = {
     "options ignored": Proof(
-        finding=PLACE.finding("CF101", "attention_kwargs"),
+        findings=[PLACE.finding("CF101", "attention_kwargs")],
         module="diffusers.models.transformers.transformer_bria",
         observe=train,
         shows="other outputs",

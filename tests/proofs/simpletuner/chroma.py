@@ -75,7 +75,7 @@ END_OF_PARAMETERS = "checkpoint_rope,\n                        checkpoint_block=
 
 PROOFS = {
     "late mask": Proof(
-        finding=PLACE.finding("CF201", "attention_mask"),
+        findings=[PLACE.finding("CF201", "attention_mask")],
         module="simpletuner.helpers.models.chroma.transformer",
         observe=route,
         shows="RuntimeError: ",

@@ -62,14 +62,14 @@ BIND_INDEX = Edit("block=block):", "block=block, block_idx=block_idx):")
 
 PROOFS = {
     "late block": Proof(
-        finding=PLACE.finding("CF201", "block"),
+        findings=[PLACE.finding("CF201", "block")],
         module=MODEL,
         observe=train,
         shows=r"other gradients: .*, transformer_blocks\.0, transformer_blocks\.1",
         repair=[BIND_BLOCK],
     ),
     "late index": Proof(
-        finding=PLACE.finding("CF201", "block_idx"),
+        findings=[PLACE.finding("CF201", "block_idx")],
         module=MODEL,
         observe=skipping,
         shows="CheckpointError: .*Recomputed values",
