@@ -17,7 +17,7 @@ import pytest
 
 from conformance.check import Options, check
 from tests.proofs.published import Edit, edited
-from tests.triage.test_triage import DATA, Key
+from tests.triage.test_triage import DATA, Key, key_of
 from tests.wheels import Tree
 
 if not all(importlib.util.find_spec(name) for name in ("torch", "diffusers")):
@@ -88,8 +88,4 @@ def _key(entry: dict[str, Any]) -> Key:
 
 
 def _found(path: Path, part: Path) -> set[Key]:
-    result = check(Options(paths=(str(path),), cwd=str(part)))
-    return {
-        Key(f.code, f.severity.value, Path(f.place.path).relative_to(part).as_posix(), f.function, f.parameter)
-        for f in result.findings
-    }
+    return {key_of(finding, part) for finding in check(Options(paths=(str(path),), cwd=str(part))).findings}

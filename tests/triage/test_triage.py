@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from conformance.check import Options, check
+from conformance.findings import Finding
 
 DATA = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.glob("*.toml")}
 VERDICTS = {"defect", "convention"}
@@ -48,11 +49,13 @@ def expected(project: str, version: str) -> Counter[Key]:
 
 def actual(part: Path) -> Counter[Key]:
     """The findings of the stable rules."""
-    result = check(Options(paths=(str(part),), cwd=str(part)))
-    return Counter(
-        Key(f.code, f.severity.value, Path(f.place.path).relative_to(part).as_posix(), f.function, f.parameter)
-        for f in result.findings
-    )
+    return Counter(key_of(finding, part) for finding in check(Options(paths=(str(part),), cwd=str(part))).findings)
+
+
+def key_of(finding: Finding, part: Path) -> Key:
+    """What makes this finding the same one in two releases; its path is taken relative to `part`."""
+    path = Path(finding.place.path).relative_to(part).as_posix()
+    return Key(finding.code, finding.severity.value, path, finding.function, finding.parameter)
 
 
 def differences(due: Counter[Key], found: Counter[Key]) -> list[str]:
@@ -91,6 +94,8 @@ def test_verdicts_are_whole(project: str) -> None:
         assert bool(entry["witness"]) == (entry["verdict"] == "defect"), name
         assert _is_sentence(entry["reason"]), name
         assert not entry["witness"] or _is_sentence(entry["witness"]), name
+        assert not entry.get("repair") or _is_sentence(entry["repair"]), name
+        assert ("repair" in entry) == ("proof" in entry), name
         assert set(entry.get("releases", [])) <= set(DATA[project]["releases"]), name
 
 
