@@ -21,8 +21,8 @@ from tests.proofs.published import Edit, load, source
 if TYPE_CHECKING:
     import torch
 
-SAME = "the same"
-"""What is seen where the two ways through a model agree."""
+RIGHT = "right"
+"""What is seen where nothing is wrong."""
 
 
 class Finding(NamedTuple):
@@ -51,7 +51,7 @@ class Place(NamedTuple):
 class Proof:
     """Findings on a published release, one as a rule, and a run of that release's code that shows them.
 
-    `observe` gets the module and tells what it sees: a text that `shows` matches in the published source, and `SAME`
+    `observe` gets the module and tells what it sees: a text that `shows` matches in the published source, and `RIGHT`
     once it is repaired. Where another defect of the same place would hide this one, `given` takes it away first.
     """
 
@@ -80,13 +80,13 @@ def modes(
     """How a model with checkpointing differs from the same model without.
 
     `feed` calls the model and gives its outputs, `blocks` names the list whose elements are run under the checkpoint.
-    One of: `SAME`; "ERROR: message"; "other outputs"; "other gradients: NAMES", the outputs being the same.
+    One of: `RIGHT`; "ERROR: message"; "other outputs"; "other gradients: NAMES", the outputs being the same.
     """
     eager = _run(build, feed, blocks)
     try:
         checkpointed = _run(build, feed, blocks, enable)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what the proof sees
-        return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        return _told(error)
     assert eager.gradients.keys() == checkpointed.gradients.keys()
     assert all(bool(gradient.isfinite().all()) for gradient in eager.gradients.values())
     assert any(bool(gradient.any()) for gradient in eager.gradients.values())
@@ -94,13 +94,26 @@ def modes(
     if not all(map(_equal, eager.outputs, checkpointed.outputs)):
         return "other outputs"
     wrong = {_part(name) for name in eager.gradients if not _equal(eager.gradients[name], checkpointed.gradients[name])}
-    return f"other gradients: {', '.join(sorted(wrong))}" if wrong else SAME
+    return f"other gradients: {', '.join(sorted(wrong))}" if wrong else RIGHT
+
+
+def alone(build: Callable[[], torch.nn.Module], feed: Callable[[Any], Iterable[torch.Tensor]]) -> str:
+    """Whether a model can be made and trained at all: `RIGHT`, or "ERROR: message"."""
+    try:
+        _run(build, feed)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what the proof sees
+        return _told(error)
+    return RIGHT
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 def _run(
     build: Callable[[], torch.nn.Module],
     feed: Callable[[Any], Iterable[torch.Tensor]],
-    blocks: str,
+    blocks: str = "",
     prepare: Callable[[Any], None] = lambda model: None,
 ) -> Run:
     import torch

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from conformance.check import Options, check
+from tests.proofs.proving import RIGHT
 from tests.proofs.published import Edit, edited
 from tests.triage.test_triage import DATA, Key, key_of
 from tests.wheels import Tree
@@ -60,7 +61,7 @@ def test_published_code_shows_the_finding(
 ) -> None:
     seen = results(project)[entry["proof"]]
     assert re.match(seen["shows"], seen["published"]), seen["published"]
-    assert seen["repaired"] == "the same"
+    assert seen["repaired"] == RIGHT
 
     version = DATA[project]["releases"][0]
     part = DATA[project]["part"]
