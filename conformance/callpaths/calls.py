@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from conformance.callpaths.binding import bind
 from conformance.callpaths.frames import Closure, Frame, TooLarge
-from conformance.callpaths.machine import MODULE_OPS, MUTABLE, NO_SPAN, Machine, as_value, decorator_name
+from conformance.callpaths.machine import MODULE_OPS, MUTABLE, NO_SPAN, Machine, as_value, decorator_name, mentions
+from conformance.callpaths.trace import Site, Trace, Wrapped
 from conformance.callpaths.values import Value
 from conformance.facts import ir
 from conformance.facts.ir import Expr, Function, Span
 from conformance.facts.module import ModuleFacts
+from conformance.project.profile import CheckpointCallable
 from conformance.project.project import ClassDef, FunctionDef
 
 _MAX_DEPTH = 10
@@ -74,7 +76,7 @@ class Calls(Machine):
         if self._watched is not None:
             self._note_passing(callee, arguments, keywords)
         self._usage = usage
-        self._starred = any(type(argument) is ir.Star for argument in expression.arguments)
+        self._written = _forwards(expression, frame)
         named = self._mutable_arguments(expression, frame)
         result = self.call(callee, arguments, keywords, expression.span, frame)
         if named:
@@ -223,6 +225,7 @@ class Calls(Machine):
         op = callee.op
         checkpoint = self.checkpoint_kind(callee)
         if checkpoint is not None:
+            self._note_checkpoint(checkpoint, callee, arguments, keywords, span, frame)
             return self._checkpoint(checkpoint, callee, arguments, keywords, span, frame)
         if op == "closure":
             return self._expand_closure(callee.args[0], arguments, keywords, span, frame)
@@ -233,10 +236,8 @@ class Calls(Machine):
         if op == "bound":
             return self._call_bound(callee, arguments, keywords, span, frame)
         if op == "partial":
-            function, first, more = callee.args
-            names = {name for name, _ in keywords}
-            kept = [pair for pair in more if pair[0] is None or pair[0] not in names]
-            return self.call(function, [*first, *arguments], [*kept, *keywords], span, frame)
+            function = callee.args[0]
+            return self.call(function, *_with_bound(callee, arguments, keywords), span, frame)
         if op == "phi":
             return self._call_choice(callee, arguments, keywords, span, frame)
         if op == "pick" and not all(part.op in MODULE_OPS for part in callee.args[1]):
@@ -337,9 +338,11 @@ class Calls(Machine):
         if name in ("__call__", "forward") and base.op in (*MODULE_OPS, "self"):
             self._note_call(base, "forward", arguments, keywords, span, frame)
         elif base.op == "self":
-            for stored in self.attribute_values(base.args[0], name):
-                if stored.op in ("partial", "function"):
-                    return self.call(stored, arguments, keywords, span, frame)
+            stored = self.stored_callable(callee)
+            if stored is not None and stored.op == "partial" and self.is_checkpoint(stored):
+                return self._run_partial(callee, stored, arguments, keywords, span, frame)
+            if stored is not None:
+                return self.call(stored, arguments, keywords, span, frame)
             self._note_call(callee, "forward", arguments, keywords, span, frame)
         elif base.op in ("elem", "item", "pick", "attr", "inst") and self._is_rooted(base):
             classes = [c for c in self.classes_of(base) if isinstance(c, ClassDef)]
@@ -358,6 +361,27 @@ class Calls(Machine):
         if self._building and name in _GROWS:
             self._grow(base, name, arguments, frame)
         return self._opaque(callee, arguments, keywords)
+
+    def _run_partial(
+        self,
+        callee: Value,
+        stored: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> Value:
+        """An attribute that holds a partial of a checkpoint. The call is noted as it stands: others may be stored."""
+        kind: CheckpointCallable | None = None
+        function, passed = stored, (arguments, keywords)
+        while function.op == "partial":
+            passed = _with_bound(function, *passed)
+            function = function.args[0]
+            kind = self.checkpoint_kind(function)
+        if kind is None:
+            return self.call(stored, arguments, keywords, span, frame)
+        self._note_checkpoint(kind, callee, arguments, keywords, span, frame)
+        return self._checkpoint(kind, function, *passed, span, frame)
 
     def _call_ref(
         self,
@@ -760,13 +784,17 @@ class Calls(Machine):
         if len(self._stack) > deepest or any(entry[2] == key for entry in self._stack):
             return values.make("unknown", "recursion", self._next())
         bound = self._bind_call(function, defaults, arguments, keywords)
+        start = len(self._trace.calls) if self._trace is not None else 0
+        begun = len(self._trace.checkpoints) if self._trace is not None else 0
         if bound is None:
             if parent is not None:
+                self._note_refused(function, module, parent, owner, defaults, arguments, keywords, span, caller)
                 uncallable = values.make("closure", Closure(function, parent, defaults))
                 self._note_call(uncallable, "forward", arguments, keywords, span, caller)
             return values.make("unknown", f"arguments of {function.name}", self._next())
         frame = Frame(module, function, parent, owner, self._next())
         frame.env = bound
+        frame.written = self._written or (None if span is NO_SPAN else self._site(caller, span))
         frame.condition_mark = len(self._conditions)
         frame.usage = self._usage
         for name in function.captured:
@@ -778,7 +806,9 @@ class Calls(Machine):
         if self._expansions > _MAX_EXPANSIONS:
             raise TooLarge
         self._stack.append((caller, span, key))
+        written = self._written
         alive = self._block(function.body, frame)
+        self._written = written
         self._stack.pop()
         if alive:
             frame.returns.append((tuple(self._conditions[frame.condition_mark :]), values.none))
@@ -789,6 +819,8 @@ class Calls(Machine):
                 # Changed in place, unless the name was bound anew: then what it was is unknown.
                 self._changed[value] = after if after.op in MUTABLE else values.make("escaped", value, self._next())
         self._finish(frame)
+        if keywords and self._trace is not None:
+            self._note_unread(function, frame, keywords, span, caller, start, begun)
         if function.is_generator:
             return values.make("many", *dict.fromkeys(frame.yields)) if frame.yields else values.make("list")
         if not frame.returns:
@@ -798,6 +830,98 @@ class Calls(Machine):
             if value is not result:
                 result = values.phi(values.all_of(as_value(values, c) for c in conditions), value, result)
         return result
+
+    def _note_refused(
+        self,
+        function: Function,
+        module: ModuleFacts,
+        parent: Frame,
+        owner: ClassDef | None,
+        defaults: dict[str, Value],
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        caller: Frame,
+    ) -> None:
+        """Notes the keywords that a nested function can't take, where a checkpoint runs it or it runs one."""
+        trace = self._trace
+        names = {p.name for p in function.parameters if p.kind in ("any", "keyword")}
+        refused = tuple(name for name, _ in keywords if name is not None and name not in names)
+        if trace is None or self._dead or span is NO_SPAN or not refused:
+            return
+        taken = [pair for pair in keywords if pair[0] is None or pair[0] in names]
+        if not self._is_run_by_checkpoint(span):
+            # Whether it runs a checkpoint is seen by a call without what it can't take.
+            saved = self._suspend()
+            inner = self._trace = Trace(module, owner, function)
+            try:
+                self._expand(function, module, parent, owner, defaults, arguments, taken, NO_SPAN, caller)
+            except (TooLarge, RecursionError):
+                pass
+            self._resume(saved)
+            if not inner.checkpoints:
+                return
+            here = tuple(self._conditions)
+            trace.checkpoints.extend(c._replace(conditions=(*here, *c.conditions)) for c in inner.checkpoints)
+        trace.wrapped.append(
+            Wrapped(
+                function,
+                self._definition_site(function, parent),
+                refused,
+                (),
+                tuple(self._conditions),
+                self._site(caller, span),
+                (len(trace.calls), len(trace.calls)),
+            )
+        )
+
+    def _note_unread(
+        self,
+        function: Function,
+        frame: Frame,
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        caller: Frame,
+        start: int,
+        begun: int,
+    ) -> None:
+        """Notes the keywords that a function takes and never mentions, where a checkpoint runs it or it runs one."""
+        trace = self._trace
+        assert trace is not None
+        runs = frame.parent is not None and self._is_run_by_checkpoint(span)
+        if self._dead or span is NO_SPAN or not (runs or len(trace.checkpoints) > begun):
+            return
+        names = {p.name for p in function.parameters if p.kind in ("any", "keyword")}
+        rest = next((p.name for p in function.parameters if p.kind == "keywords"), None)
+        unread = tuple(
+            name
+            for name, value in keywords
+            if name is not None
+            and value not in (self.values.none, self.values.absent)
+            and (target := name if name in names else rest) is not None
+            and not mentions(function.body, target)
+        )
+        if unread:
+            trace.wrapped.append(
+                Wrapped(
+                    function,
+                    self._definition_site(function, frame),
+                    (),
+                    unread,
+                    tuple(self._conditions),
+                    self._site(caller, span),
+                    (start, len(trace.calls)),
+                )
+            )
+
+    def _is_run_by_checkpoint(self, span: Span) -> bool:
+        """Whether the call at hand is a checkpoint's: the function is what it recomputes."""
+        return bool(self._checkpoints) and self._checkpoints[-1].site.span == span
+
+    def _definition_site(self, function: Function, frame: Frame) -> Site:
+        """Where a function is defined; `frame` is one of its file and class."""
+        class_name = "" if frame.owner is None else frame.owner.facts.qualname
+        return Site(frame.module.path, function.qualname, class_name, function.span)
 
     def _bind_call(
         self,
@@ -863,6 +987,32 @@ class Calls(Machine):
                 else:
                     return None
         return bound
+
+
+def _with_bound(
+    partial: Value, arguments: list[Value], keywords: list[tuple[str | None, Value]]
+) -> tuple[list[Value], list[tuple[str | None, Value]]]:
+    """What a call of a partial hands to its function."""
+    _, first, more = partial.args
+    names = {name for name, _ in keywords}
+    kept = [pair for pair in more if pair[0] is None or pair[0] not in names]
+    return [*first, *arguments], [*kept, *keywords]
+
+
+def _forwards(expression: ir.Call, frame: Frame) -> Site | None:
+    """Where the arguments are written that a call forwards from a `*` or `**` parameter of the function around it."""
+    spread = [argument.value for argument in expression.arguments if type(argument) is ir.Star]
+    spread.extend(keyword.value for keyword in expression.keywords if keyword.name is None)
+    for value in spread:
+        owner: Frame | None = frame if type(value) is ir.Name else None
+        while owner is not None:
+            if type(value) is ir.Name and value.id in owner.env:
+                parameters = owner.function.parameters if owner.function is not None else ()
+                if any(p.name == value.id and p.kind in ("variadic", "keywords") for p in parameters):
+                    return owner.written
+                break
+            owner = owner.parent
+    return None
 
 
 def _may_change(callee: Value) -> bool:

@@ -8,7 +8,7 @@ from conformance.callpaths.conditions import Assumptions
 from conformance.callpaths.frames import Frame, TooLarge
 from conformance.callpaths.machine import MODULE_OPS, NO_SPAN, Machine, decorator_name
 from conformance.callpaths.trace import Checkpoint, CheckpointCall, GateCall
-from conformance.callpaths.values import Value, truth_of, walk
+from conformance.callpaths.values import Value, alternatives, truth_of, walk
 from conformance.facts.ir import Span
 from conformance.facts.module import is_likely
 from conformance.project.profile import CheckpointCallable
@@ -16,9 +16,9 @@ from conformance.project.project import FunctionDef
 
 _FOR_CHECKPOINT = re.compile(r"checkpoint|ckpt|reentrant", re.IGNORECASE)
 _CHECKPOINT_WORD = re.compile(r"checkpoint|ckpt", re.IGNORECASE)
-_TORCH_OWN = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
+TORCH_OWN = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 _FUNCTION_KEYWORDS = ("function", "functions", "run_function", "fn")
-_PARAMETER = CheckpointCallable("parameter", "wrapper", own=_TORCH_OWN)
+_PARAMETER = CheckpointCallable("parameter", "wrapper", own=TORCH_OWN)
 
 
 class Checkpoints(Machine):
@@ -164,10 +164,18 @@ class Checkpoints(Machine):
         if value.op == "phi":
             return self.checkpoint_kind(value) is not None or all(map(self.is_checkpoint, value.args[1:]))
         if value.op == "attr" and value.args[0].op == "self" and value.args[1] not in self._attributes:
-            stored = self.attribute_value(value.args[0].args[0], value.args[1])
+            stored = self.stored_callable(value)
             if stored is not None and stored.op == "partial":
                 return self.is_checkpoint(stored)
         return self.checkpoint_kind(value) is not None
+
+    def stored_callable(self, value: Value) -> Value | None:
+        """The function that `self.name` holds wherever it isn't None; None where it holds no function of the tree."""
+        for stored in self.attribute_values(value.args[0].args[0], value.args[1]):
+            parts = [part for part in alternatives(stored) if part is not self.values.none and part.op != "unbound"]
+            if parts and parts[0].op in ("partial", "function", "closure"):
+                return parts[0]
+        return None
 
     def _wrapper(self, function: FunctionDef) -> CheckpointCallable | None:
         """A function that hands its first argument, with all further ones, to a checkpoint."""
@@ -196,7 +204,7 @@ class Checkpoints(Machine):
         if any(call.checkpoint is None for call in trace.calls):
             return None  # a helper that holds both paths
         own = tuple(p.name for p in parameters[1:] if p.kind in ("any", "keyword", "positional"))
-        found = CheckpointCallable(function.facts.name, "wrapper", own=(*own, *_TORCH_OWN))
+        found = CheckpointCallable(function.facts.name, "wrapper", own=(*own, *TORCH_OWN))
         self._wrappers[function] = found
         return found
 
@@ -209,8 +217,7 @@ class Checkpoints(Machine):
         span: Span,
         frame: Frame,
     ) -> Value:
-        self._note_checkpoint(kind, callee, arguments, keywords, span, frame)
-        own = kind.own or _TORCH_OWN
+        own = kind.own or TORCH_OWN
         passed: list[tuple[str | None, Value]] = []
         function: Value | None = None
         rest = list(arguments)

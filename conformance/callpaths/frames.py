@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.callpaths.trace import Capture, Literal, Rebinding
+from conformance.callpaths.trace import Capture, Literal, Rebinding, Site
 from conformance.callpaths.values import Value
 from conformance.facts.ir import Function
 from conformance.facts.module import ModuleFacts
@@ -45,6 +45,7 @@ class Frame:
         "serial",
         "states",
         "usage",
+        "written",
         "yields",
     )
 
@@ -81,6 +82,8 @@ class Frame:
         self.condition_mark = 0
         self.usage = "other"
         self.nested = parent is not None
+        self.written: Site | None = None
+        """Where the arguments that its `*` and `**` parameters collect are written; None for an entry."""
 
 
 class TooLarge(Exception):

@@ -7,27 +7,32 @@ condition, with the values that reach it, and with the checkpoint it runs under.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from conformance.callpaths.calls import Calls
 from conformance.callpaths.checkpoints import Checkpoints
 from conformance.callpaths.expressions import Expressions
 from conformance.callpaths.frames import Frame, TooLarge
 from conformance.callpaths.late import LateReads
+from conformance.callpaths.machine import decorator_name, mentions
 from conformance.callpaths.objects import Objects
 from conformance.callpaths.statements import Statements
 from conformance.callpaths.trace import Trace
 from conformance.callpaths.values import Value
 from conformance.facts import ir
-from conformance.facts.ir import Expr
+from conformance.facts.ir import Expr, Span
 from conformance.project.project import ClassDef, External, FunctionDef
 
 
 class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateReads):
     """Runs entries of one project. One object keeps what is learnt about classes, gates and wrappers."""
 
-    def run(self, function: FunctionDef, owner: ClassDef | None) -> Trace | None:
+    def run(
+        self, function: FunctionDef, owner: ClassDef | None, settings: Mapping[str, Value] | None = None
+    ) -> Trace | None:
         """Runs a function as an entry: parameters are symbols, `self` is an instance of `owner`.
 
-        None when its text can't be read.
+        `settings` are parameters whose values are known. None when the function's text can't be read.
         """
         summary = self.project.summary(function)
         if summary is None:
@@ -39,6 +44,7 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         frame.usage = "return"
         self._backwards = []
         self._enter_parameters(frame, summary, owner, function)
+        frame.env.update(settings or {})
         self._stack.append((frame, summary.span, (function.module.path, summary.qualname)))
         if any(self._turns_grad_off(function, decorator) for decorator in function.facts.decorators):
             for grad in self._grad_on:
@@ -50,6 +56,24 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         except RecursionError:
             trace.problems.append("nested too deeply to follow")
         self._finish(frame)
+        self._resume(saved)
+        return trace
+
+    def follow(
+        self, callee: Value, arguments: Sequence[Value], keywords: Sequence[tuple[str | None, Value]], span: Span
+    ) -> Trace:
+        """What a function of the tree does with these arguments, apart from any entry; `span` is the call's."""
+        function: FunctionDef = callee.args[-1]
+        summary = self.project.summary(function)
+        assert summary is not None
+        saved = self._suspend()
+        trace = self._trace = Trace(function.module, None, summary)
+        first = [callee.args[0]] if callee.op == "bound" and not _is_static(function) else []
+        try:
+            outer = self._module_frame(function.module)
+            self._expand_function(function, [*first, *arguments], list(keywords), span, outer)
+        except (TooLarge, RecursionError):
+            trace.problems.append("too large to follow")
         self._resume(saved)
         return trace
 
@@ -94,6 +118,10 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         return summary is not None and _selects_return(summary.body, name)
 
 
+def _is_static(function: FunctionDef) -> bool:
+    return "staticmethod" in map(decorator_name, function.facts.decorators)
+
+
 def _selects_return(block: ir.Block, name: str) -> bool:
     """Whether all reads of a name are tests of statements that only return, or of the value that is returned."""
     for statement in block:
@@ -106,7 +134,7 @@ def _selects_return(block: ir.Block, name: str) -> bool:
             and _tests_only(statement.value.test, name)
         ):
             rest = (statement.value.body, statement.value.orelse)
-        if _mentions(rest, name):
+        if mentions(rest, name):
             return False
     return True
 
@@ -119,11 +147,3 @@ def _tests_only(test: Expr, name: str) -> bool:
 
 def _only_returns(statement: ir.If) -> bool:
     return all(type(inner) is ir.Return for inner in (*statement.body, *statement.orelse))
-
-
-def _mentions(node: object, name: str) -> bool:
-    if type(node) is ir.Name:
-        return node.id == name
-    if isinstance(node, tuple):
-        return any(_mentions(part, name) for part in node)
-    return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.callpaths.frames import Frame
@@ -44,7 +44,8 @@ class Machine:
         self._stack: list[tuple[Frame, Span, tuple[str, str]]] = []
         self._usage = "other"
         self._dead = 0
-        self._starred = False
+        self._written: Site | None = None
+        """Where the sequence or the mapping is made that the call forwards; None when it forwards none."""
         self._excluded = False
         """True when a block was left on the only side of a test that the present arguments allow."""
         self._quiet = False
@@ -103,6 +104,7 @@ class Machine:
             self._steps,
             self._building,
             self._expansions,
+            self._written,
         )
         self._conditions, self._known, self._heap, self._checkpoints, self._stack = [], {}, {}, [], []
         self._usage, self._dead, self._steps, self._building, self._expansions = "other", 0, 0, 0, 0
@@ -121,6 +123,7 @@ class Machine:
             self._steps,
             self._building,
             self._expansions,
+            self._written,
         ) = saved
 
     def _enter_parameters(self, frame: Frame, summary: Function, owner: ClassDef | None, function: FunctionDef) -> None:
@@ -410,7 +413,7 @@ class Machine:
                 self._dead > 0,
                 frame.nested,
                 self._switches(frame),
-                self._starred,
+                self._written,
                 choice,
                 direct,
             )
@@ -442,6 +445,17 @@ class Machine:
         span: Span,
         frame: Frame,
     ) -> Value:
+        raise NotImplementedError
+
+    def _note_checkpoint(
+        self,
+        kind: CheckpointCallable,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> None:
         raise NotImplementedError
 
     def _closure(self, function: Function, frame: Frame) -> Value:
@@ -509,6 +523,9 @@ class Machine:
     def is_checkpoint(self, value: Value) -> bool:
         raise NotImplementedError
 
+    def stored_callable(self, value: Value) -> Value | None:
+        raise NotImplementedError
+
     def checkpoint_kind(self, value: Value) -> CheckpointCallable | None:
         raise NotImplementedError
 
@@ -538,7 +555,9 @@ class Machine:
     ) -> dict[tuple[Value, str], Value]:
         raise NotImplementedError
 
-    def run(self, function: FunctionDef, owner: ClassDef | None) -> Trace | None:
+    def run(
+        self, function: FunctionDef, owner: ClassDef | None, settings: Mapping[str, Value] | None = None
+    ) -> Trace | None:
         raise NotImplementedError
 
 
@@ -552,3 +571,12 @@ def decorator_name(decorator: Expr) -> str:
     if isinstance(decorator, ir.Attr):
         return decorator.name
     return decorator.id if isinstance(decorator, ir.Name) else ""
+
+
+def mentions(node: object, name: str) -> bool:
+    """Whether a name stands anywhere in a part of a summary."""
+    if type(node) is ir.Name:
+        return node.id == name
+    if isinstance(node, tuple):
+        return any(mentions(part, name) for part in node)
+    return False

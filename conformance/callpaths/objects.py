@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from conformance.callpaths.frames import Frame, TooLarge
 from conformance.callpaths.machine import NO_SPAN, Machine
@@ -39,6 +39,10 @@ class Objects(Machine):
         """What a method leaves in an attribute."""
         return self._run_for_attributes(cls, function).get(attribute)
 
+    def attributes(self, cls: ClassDef) -> Mapping[str, Value]:
+        """What `__init__` leaves in the attributes of `self`."""
+        return self._table(cls)
+
     def first_name(self, cls: ClassDef, stored: Value) -> str | None:
         """The attribute that `__init__` gave this very object first."""
         return next((name for name, value in self._table(cls).items() if value is stored), None)
@@ -52,6 +56,12 @@ class Objects(Machine):
             return (first,)
         later = self._stored_elsewhere(cls, name)
         return (first,) if later is None else (first, later)
+
+    def all_stored(self, cls: ClassDef, name: str) -> tuple[Value, ...]:
+        """All that methods of the class store in `self.name`, whatever `__init__` does."""
+        first = self._table(cls).get(name)
+        later = self._stored_elsewhere(cls, name)
+        return tuple(dict.fromkeys(value for value in (first, later) if value is not None))
 
     def _table(self, cls: ClassDef) -> dict[str, Value]:
         found = self._tables.get(cls)

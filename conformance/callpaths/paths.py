@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from conformance.callpaths.binding import Bound, bind
+from conformance.callpaths.callables import Callables, Facts, Use
 from conformance.callpaths.conditions import Assumptions
+from conformance.callpaths.gradients import Gradients
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Block, CallPath, ClassRef, Condition, EntryPaths, Route
 from conformance.callpaths.objects import UNKNOWN_CLASS
@@ -19,6 +21,8 @@ from conformance.facts.module import FunctionFacts, ModuleFacts
 from conformance.findings import Place
 from conformance.project.project import ClassDef, External, FunctionDef, Project
 
+_MAX_HANDED = 3
+"""Longest chain of blocks that hand a checkpoint callable on."""
 _PASSIVE = re.compile(r"__init__$|(set|enable|disable|_set|from|load|save)_")
 
 
@@ -92,6 +96,9 @@ class CallPaths:
         self.interpreter = Interpreter(project)
         self._columns: dict[str, list[str]] = {}
         self._concerned: dict[ClassDef, bool] = {}
+        self.callables = Callables(self.interpreter)
+        self.gradients = Gradients(self.interpreter)
+        self._uses: dict[int, tuple[Use, ...]] = {}
 
     # Entries
 
@@ -459,11 +466,55 @@ class CallPaths:
         unresolved = [(site, reasons[site]) for site, known in sites.items() if not known]
         return len(sites), unresolved
 
+    # Checkpoint callables
+
+    def checkpoint_uses(self, entry: Entry) -> tuple[Use, ...]:
+        """What the checkpoint calls of an entry run: its own, and those of blocks that it hands a callable."""
+        found = self._uses.get(id(entry))
+        if found is None:
+            found = self._uses[id(entry)] = tuple(self._find_uses(entry.trace, (), None, 0))
+        return found
+
+    def _find_uses(self, trace: Trace, conditions: Facts, given: RawCall | None, depth: int) -> Iterator[Use]:
+        for call in trace.checkpoints:
+            if not call.dead:
+                yield from self.callables.uses_of(call, conditions, given)
+        if depth >= _MAX_HANDED:
+            return
+        for raw in trace.calls:
+            if raw.scoped and not raw.dead:
+                yield from self._handed_uses(raw, conditions, given, depth)
+
+    def _handed_uses(self, raw: RawCall, conditions: Facts, given: RawCall | None, depth: int) -> Iterator[Use]:
+        """What a block does with a callable that a call hands to it."""
+        path = self._path(raw, self.normal(raw.callee))
+        for callee, bound in path.bindings.items():
+            method = raw.direct if isinstance(callee, FunctionDef) else self.signature(callee, raw.method)
+            if method is None or bound.problem is not None:
+                continue
+            settings = {
+                name: value
+                for name, value in bound.values.items()
+                if value.op == "const" or (value.op != "param" and self.interpreter.is_checkpoint(value))
+            }
+            for parameter in method.facts.parameters:
+                if parameter.name not in bound.values and isinstance(parameter.default, Const) and bound.open is None:
+                    settings[parameter.name] = self.interpreter.values.const(parameter.default.value)
+            trace = self.interpreter.run(method, callee if isinstance(callee, ClassDef) else None, settings)
+            if trace is not None:
+                facts = (*conditions, *literals(raw.conditions))
+                yield from self._find_uses(trace, facts, given or raw, depth + 1)
+
     # Places
 
     def place(self, site: Site) -> Place:
         """The span of a site, in characters."""
         return self.place_of(site.path, site.span)
+
+    def definition(self, function: FunctionDef) -> Site:
+        """Where a function is defined."""
+        owner = "" if function.owner is None else function.owner.facts.qualname
+        return Site(function.module.path, function.facts.qualname, owner, function.facts.span)
 
     def place_of(self, path: str, span: Span) -> Place:
         """A span with columns counted in characters from 1."""

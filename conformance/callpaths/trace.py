@@ -62,8 +62,9 @@ class RawCall(NamedTuple):
     """True when the call stands in a nested function or lambda."""
     switches: tuple[Value, ...]
     """What the cache switches that the profile names are at the call."""
-    starred: bool
-    """True when the call forwards a `*sequence`: what is missing is missing where the sequence is made."""
+    written: Site | None
+    """Where the arguments are written when the call forwards the `*` or `**` parameter of a wrapper: what is missing
+    is missing there."""
     choice: Value | None
     """The choice that the callee is one of, such as the elements of two lists in one loop; None for a plain callee."""
     direct: FunctionDef | None
@@ -90,6 +91,21 @@ class CheckpointCall(NamedTuple):
     dead: bool
     inside: bool
     """True under another checkpoint that is being run."""
+
+
+class Wrapped(NamedTuple):
+    """A call, with keywords, of a function that runs under a checkpoint or calls one itself, and what it loses."""
+
+    function: Function
+    definition: Site
+    refused: tuple[str, ...]
+    """Keywords that the function can't take: the call fails."""
+    unread: tuple[str, ...]
+    """Keywords that the function takes and never mentions."""
+    conditions: tuple[Literal, ...]
+    site: Site
+    calls: tuple[int, int]
+    """The calls inside, as a range of `Trace.calls`."""
 
 
 class GateCall(NamedTuple):
@@ -161,6 +177,7 @@ class Trace:
     function: Function
     calls: list[RawCall] = field(default_factory=list)
     checkpoints: list[CheckpointCall] = field(default_factory=list)
+    wrapped: list[Wrapped] = field(default_factory=list)
     gates: list[GateCall] = field(default_factory=list)
     late: list[LateRead] = field(default_factory=list)
     loops: list[LoopSeen] = field(default_factory=list)

@@ -88,6 +88,18 @@ def walk(value: Value, limit: int = 2000) -> Iterator[Value]:
         stack.extend(children(current))
 
 
+def alternatives(value: Value) -> Iterator[Value]:
+    """The values that a choice of choices is one of; the value itself where it is none."""
+    if value.op == "phi":
+        yield from alternatives(value.args[1])
+        yield from alternatives(value.args[2])
+    elif value.op == "pick":
+        for part in value.args[1]:
+            yield from alternatives(part)
+    else:
+        yield value
+
+
 _BOOLEAN_OPS = frozenset({"not", "and", "or", "cmp"})
 
 

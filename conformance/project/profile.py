@@ -34,6 +34,21 @@ class CheckpointCallable:
     """Keywords that are for the callable itself, not for the function."""
     sequential: bool = False
     """`checkpoint_sequential(functions, segments, input)`: runs the elements of its first argument in turn."""
+    positional: bool = False
+    """Takes no keywords at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointHook:
+    """A checkpoint callable without keywords that a base class stores on its models."""
+
+    attribute: str
+    bases: tuple[str, ...]
+    """Dotted names of the base class, all its spellings."""
+    setters: tuple[str, ...] = ()
+    """Methods of the base that store the hook: a class that overrides one decides by itself."""
+    switch: str = ""
+    """A class attribute without which the base refuses to store the hook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +109,7 @@ class Profile:
     markers: tuple[str, ...] = ()
     """Folders or files that tell that a tree is this project, relative to its source root."""
     checkpoints: tuple[CheckpointCallable, ...] = ()
+    hooks: tuple[CheckpointHook, ...] = ()
     flags: tuple[str, ...] = ()
     """Model attributes that turn checkpointing on."""
     grad_contexts: tuple[str, ...] = ()
@@ -166,13 +182,24 @@ def _load(path: Path, folder: Path, seen: tuple[Path, ...]) -> Profile:
             attribute=entry.flag("attribute"),
             own=entry.texts("own") or own,
             sequential=entry.flag("sequential"),
+            positional=entry.flag("positional"),
         )
         for entry in checkpoint.tables("callables")
+    )
+    hooks = tuple(
+        CheckpointHook(
+            attribute=entry.text("attribute"),
+            bases=entry.texts("bases"),
+            setters=entry.texts("setters"),
+            switch=entry.text("switch", ""),
+        )
+        for entry in checkpoint.tables("hooks")
     )
     profile = Profile(
         name=reader.text("name"),
         markers=project.texts("markers"),
         checkpoints=(*callables, *base.checkpoints),
+        hooks=(*hooks, *base.hooks),
         flags=(*gate.texts("flags"), *base.flags),
         grad_contexts=(*gate.texts("grad_off"), *base.grad_contexts),
         grad_tests=(*gate.texts("grad_tests"), *base.grad_tests),

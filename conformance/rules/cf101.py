@@ -53,9 +53,10 @@ from collections.abc import Iterator
 
 from conformance.callpaths.compare import Omission, omissions
 from conformance.callpaths.controls import stored_controls
-from conformance.callpaths.paths import Path
+from conformance.callpaths.paths import Entry, Path
 from conformance.callpaths.trace import Site
 from conformance.callpaths.values import Value
+from conformance.callpaths.wrappers import losses
 from conformance.findings import Finding
 from conformance.project.project import ClassDef, FunctionDef
 from conformance.rules.context import Context
@@ -67,13 +68,14 @@ def check(context: Context) -> Iterator[Finding]:
     reported: set[tuple[Site, str]] = set()
     dropped: dict[tuple[Site, Value], ClassDef | FunctionDef] = {}
     for entry in context.entries:
+        lost = _lost_in_wrappers(context, entry)
         for block in entry.blocks:
-            found = list(omissions(block, interpreter))
+            found = [o for o in omissions(block, interpreter) if (id(o.path.raw), o.parameter.name) not in lost]
             if not found:
                 continue
             controls = {control.parameter for control in stored_controls(entry, block, interpreter)}
             for omission in found:
-                site = place_of(omission.path)
+                site = place_of(omission.path, omission.other)
                 key = (site, omission.parameter.name)
                 if omission.parameter.name in controls or key in reported:
                     continue
@@ -83,12 +85,21 @@ def check(context: Context) -> Iterator[Finding]:
                 yield _finding(context, omission, site)
 
 
-def place_of(path: Path) -> Site:
-    """Where an argument is to be added: the call, or, where a wrapper forwards a sequence, where that is made."""
-    raw = path.raw
-    if raw.starred and raw.wrapper and raw.checkpoint is not None:
-        return raw.checkpoint.site
-    return raw.site
+def _lost_in_wrappers(context: Context, entry: Entry) -> set[tuple[int, str]]:
+    """Arguments that a call hands to a wrapper which loses them, by the block's call: CF203 speaks of those."""
+    return {
+        (id(path.raw), name) for loss in losses(context.calls, entry) for path in loss.blocks for name in loss.names
+    }
+
+
+def place_of(path: Path, other: Path) -> Site:
+    """Where an argument is to be added: the call, or, where a wrapper forwards a sequence, where that is made.
+
+    Where one call of a wrapper leads to both paths, they differ inside the wrapper.
+    """
+    raw, counterpart = path.raw, other.raw
+    is_shared = raw.written in (counterpart.written, counterpart.outer) and counterpart.site != raw.written
+    return raw.site if raw.written is None or is_shared else raw.written
 
 
 def _finding(context: Context, omission: Omission, site: Site) -> Finding:

@@ -42,3 +42,9 @@ def setting(conditions: Sequence[Condition]) -> str:
     while len(texts) > 1 and sum(map(len, texts)) > _LONGEST:
         texts.pop(0)  # the outermost says least of what is special here
     return " and ".join(texts) or "always"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: `a`, `b` and `c`."""
+    quoted = [f"`{name}`" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"

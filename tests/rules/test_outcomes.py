@@ -45,10 +45,17 @@ def test_outcomes(expected: list[Mark], found: list[Mark], name: str, lines: lis
 
 @pytest.mark.parametrize(
     ("swapped", "name"),
-    [((), "reported"), (("# CF101: mask", ""), "noisy"), (("checkpoint(block, x)", "block(x, mask)"), "missing")],
+    [
+        ((), "reported"),
+        (("# CF101: mask", ""), "noisy"),
+        (("checkpoint(block, x, use_reentrant=False)", "block(x, mask)"), "missing"),
+    ],
 )
 def test_outcomes_of_a_run(swapped: tuple[str, str] | tuple[()], name: str, tmp_path: Path) -> None:
-    snippet = "if self.gradient_checkpointing:\n    checkpoint(block, x)  # CF101: mask\nelse:\n    block(x, mask)\n"
+    snippet = (
+        "if self.gradient_checkpointing:\n    checkpoint(block, x, use_reentrant=False)  # CF101: mask\n"
+        "else:\n    block(x, mask)\n"
+    )
     text = framed("loop", snippet)
     if swapped:
         assert swapped[0] in text

@@ -10,7 +10,9 @@ from conformance.findings import Severity
 from tests.rules.harness import framed, run
 
 DEFECT = framed(
-    "loop", "if self.gradient_checkpointing:\n    x = checkpoint(block, x)\nelse:\n    x = block(x, mask)\n"
+    "loop",
+    "if self.gradient_checkpointing:\n    x = checkpoint(block, x, use_reentrant=False)\n"
+    "else:\n    x = block(x, mask)\n",
 )
 TORN = {
     "syntax": b"x = 1\ndef f(:\n    pass\n",
