@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Proof:
-    """Findings on a published release, one as a rule, and a run of that release's code that shows them.
+    """Findings on a published release, mostly one, and a run of that release's code that shows them.
 
     `observe` gets the module and tells what it sees: a text that `shows` matches in the published source, and `RIGHT`
     once it is repaired. Where another defect of the same place would hide this one, `given` takes it away first.
