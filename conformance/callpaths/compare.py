@@ -1,17 +1,16 @@
-"""Which paths of a block stand for one another, and what one of them lacks."""
+"""Which paths of a block stand for one another, and what the callee makes of its parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from conformance.callpaths.binding import Bound
 from conformance.callpaths.conditions import Assumptions, exclusive
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Route
-from conformance.callpaths.paths import BlockPaths, Path
+from conformance.callpaths.paths import BlockPaths, Path, without_self
 from conformance.callpaths.trace import Literal, literals
-from conformance.callpaths.values import Value, truth_of, walk
+from conformance.callpaths.values import Value, walk
 from conformance.facts.ir import Const, Name, Parameter
 from conformance.project.project import ClassDef, FunctionDef
 
@@ -19,14 +18,19 @@ _MOST_PATHS = 64
 """Paths of one block that are still compared with each other; real models have up to about twenty."""
 
 
-def alternatives(block: BlockPaths, interpreter: Interpreter) -> Iterator[tuple[Path, Path]]:
+def alternatives(block: BlockPaths, interpreter: Interpreter) -> list[tuple[Path, Path]]:
     """Ordered pairs of live paths on different routes of which one runs in place of the other.
 
     One test decides between them, and apart from it their conditions can hold together. Where there are several
     candidates, those count that part from the path last, in the same iteration; a path that has none there (a segment
     runner before the loop, a loop on either side of the gate) is compared with the other loops.
     """
-    paths = block.live
+    if block.pairs is None:
+        block.pairs = list(_pairs(block.live, interpreter))
+    return block.pairs
+
+
+def _pairs(paths: list[Path], interpreter: Interpreter) -> Iterator[tuple[Path, Path]]:
     if len(paths) > _MOST_PATHS:
         return
     pairs: dict[tuple[int, int], tuple[Path, Path]] = {}
@@ -36,7 +40,7 @@ def alternatives(block: BlockPaths, interpreter: Interpreter) -> Iterator[tuple[
         for other in paths:
             if other.route is path.route or not _same_choice(path, other, interpreter):
                 continue
-            same = _iteration(path) == _iteration(other)
+            same = iteration(path) == iteration(other)
             depth = _parting(path, other, interpreter, same)
             if depth is not None:
                 group = own if same else outside
@@ -70,7 +74,7 @@ def _same_choice(path: Path, other: Path, interpreter: Interpreter) -> bool:
     return interpreter.values.canonical(first) is interpreter.values.canonical(second)
 
 
-def _iteration(path: Path) -> tuple[int, ...]:
+def iteration(path: Path) -> tuple[int, ...]:
     """The loops that a path runs in, those of the checkpointed function left out."""
     raw = path.raw
     if raw.checkpoint is None:
@@ -117,45 +121,7 @@ def _parting(first: Path, second: Path, interpreter: Interpreter, same_iteration
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Omission:
-    """A parameter that one path passes and another doesn't, where that can make a difference."""
-
-    callee: ClassDef | FunctionDef
-    """The block's class, or the function or method that is called."""
-    parameter: Parameter
-    path: Path
-    """The path that leaves it out."""
-    other: Path
-    """The path that passes it."""
-    value: Value
-    """What the other path passes."""
-
-
-def omissions(block: BlockPaths, interpreter: Interpreter) -> Iterator[Omission]:
-    """All omissions of a block, each with its best counterpart; what makes no difference is left out."""
-    selectors = selector_parameters(block, interpreter)
-    seen: set[tuple[object, str, bool]] = set()
-    pairs = sorted(alternatives(block, interpreter), key=lambda pair: _preference(*pair))
-    for path, other in pairs:
-        for cls in path.bindings:
-            bound, full = path.bindings[cls], other.bindings.get(cls)
-            if full is None or bound.problem or full.problem or path.unknown or other.unknown:
-                continue
-            for parameter in _missing(path, bound, full, cls, interpreter):
-                key = (path.raw.site.span, parameter.name, path.raw.dead)
-                if parameter.name in selectors or key in seen:
-                    continue
-                value = full.values[parameter.name]
-                if _is_misplaced(path, other, bound, full, cls, parameter, interpreter):
-                    continue
-                if not _matters(path, other, bound, cls, parameter, value, interpreter):
-                    continue
-                seen.add(key)
-                yield Omission(cls, parameter, path, other, value)
-
-
-def _preference(path: Path, other: Path) -> tuple[int, int]:
+def preference(path: Path, other: Path) -> tuple[int, int]:
     """Eager counterparts first, then the order of the source."""
     return (0 if other.route is Route.EAGER else 1, other.raw.site.span.line)
 
@@ -163,7 +129,10 @@ def _preference(path: Path, other: Path) -> tuple[int, int]:
 def parameters_of(path: Path, callee: ClassDef | FunctionDef, interpreter: Interpreter) -> tuple[Parameter, ...]:
     """The signature that the path's call is bound to, without `self`."""
     method = method_of(path, callee, interpreter)
-    return () if method is None else method.facts.parameters
+    if method is None:
+        return ()
+    is_function = path.raw.direct is not None and path.raw.callee.op != "self"
+    return method.facts.parameters if is_function else without_self(method)
 
 
 def method_of(path: Path, cls: ClassDef | FunctionDef, interpreter: Interpreter) -> FunctionDef | None:
@@ -175,44 +144,6 @@ def method_of(path: Path, cls: ClassDef | FunctionDef, interpreter: Interpreter)
     return interpreter.project.method(cls, path.raw.method)
 
 
-def _missing(
-    path: Path, bound: Bound, full: Bound, cls: ClassDef | FunctionDef, interpreter: Interpreter
-) -> Iterator[Parameter]:
-    for parameter in parameters_of(path, cls, interpreter):
-        if parameter.name in full.values and parameter.name not in bound.values:
-            yield parameter
-
-
-def _is_misplaced(
-    path: Path,
-    other: Path,
-    bound: Bound,
-    full: Bound,
-    callee: ClassDef | FunctionDef,
-    parameter: Parameter,
-    interpreter: Interpreter,
-) -> bool:
-    """Whether the value only lands on another parameter: then it is misplaced, not dropped.
-
-    Either this path passes the same value to another parameter, or the other path passes by position what is named
-    after another parameter.
-    """
-    values = interpreter.values
-    value = values.canonical(full.values[parameter.name])
-    if value.op == "const":
-        return False
-    for name, passed in bound.values.items():
-        elsewhere = full.values.get(name)
-        if values.canonical(passed) is value and (elsewhere is None or values.canonical(elsewhere) is not value):
-            return True
-    names = [p.name for p in parameters_of(path, callee, interpreter) if p.kind in ("positional", "any")]
-    if path.raw.direct is None or path.raw.callee.op == "self":
-        names = names[1:]
-    if parameter.name in names[: len(other.raw.arguments)] and value.op in ("param", "attr"):
-        return value.args[-1] != parameter.name and value.args[-1] in names
-    return False
-
-
 def selector_parameters(block: BlockPaths, interpreter: Interpreter) -> set[str]:
     """Parameters that only say how a block is to be run: a checkpoint callable, and the switch that goes with it."""
     found: set[str] = set()
@@ -221,7 +152,7 @@ def selector_parameters(block: BlockPaths, interpreter: Interpreter) -> set[str]
             callables = [n for n, v in bound.values.items() if interpreter.is_checkpoint(v)]
             found.update(callables)
             for name, value in bound.values.items():
-                decides = value is interpreter.values.true or _is_gate(value, path)
+                decides = value is interpreter.values.true or is_gate(value)
                 if decides and any(_switches(path, callee, name, run, interpreter) for run in callables):
                     found.add(name)
     return found
@@ -234,98 +165,11 @@ def _switches(path: Path, callee: ClassDef | FunctionDef, name: str, run: str, i
     return method is None or not interpreter.reads(method, owner, run, {name: interpreter.values.false})
 
 
-def _is_gate(value: Value, path: Path) -> bool:
+def is_gate(value: Value) -> bool:
     """Whether a value is the decision to checkpoint."""
     if value.op not in ("and", "or", "not", "cmp", "call", "phi", "attr"):
         return False
     return any("checkpoint" in part.text for part in walk(value, 200) if part.op in ("attr", "function"))
-
-
-def _matters(
-    path: Path,
-    other: Path,
-    bound: Bound,
-    cls: ClassDef | FunctionDef,
-    parameter: Parameter,
-    value: Value,
-    interpreter: Interpreter,
-) -> bool:
-    """Whether leaving the parameter out can change what the block computes."""
-    values = interpreter.values
-    callee_method = method_of(path, cls, interpreter)
-    default = default_value(parameter, interpreter, callee_method)
-    assumptions = path.assumptions(interpreter)
-    if assumptions.contradictory or other.assumptions(interpreter).contradictory:
-        return False
-    passed = _without_absent(assumptions.reduce(value), values.absent)
-    if passed is None or passed is default or _are_equal_numbers(passed, default):
-        return False
-    if passed.op == "unknown" or passed.op == "unbound":
-        return False
-    if default is not None and truth_of(default) is False and assumptions.truth(passed) is False:
-        return False  # what is false either way is told apart by nothing but its type
-    if _is_excluded_cache(path, parameter, interpreter) or _is_judged(path, passed, interpreter):
-        return False
-    if default is values.none and passed.op == "phi" and _only_none(passed, values.none):
-        return False
-    method = callee_method
-    results = {p.raw.result.replace("unpack:1", "index:0").partition(":")[0] for p in (path, other)}
-    if (
-        method is not None
-        and results <= {"index", "attribute"}
-        and interpreter.only_selects_return(method, parameter.name)
-    ):
-        return False  # a tuple and an output object give the same item
-    owner = cls if isinstance(cls, ClassDef) else None
-    return method is None or is_used(method, owner, parameter.name, bound, interpreter)
-
-
-def _are_equal_numbers(first: Value, second: Value | None) -> bool:
-    """1 and 1.0, but not True."""
-    if second is None or first.op != "const" or second.op != "const":
-        return False
-    numbers = (first.args[1], second.args[1])
-    return all(type(number) in (int, float) for number in numbers) and numbers[0] == numbers[1]
-
-
-def _is_judged(path: Path, passed: Value, interpreter: Interpreter) -> bool:
-    """Whether a function that isn't looked into has judged the very value on the way: `if not has(mask)`."""
-    if passed.op in ("index", "const"):
-        return False
-    for literal in path.raw.conditions:
-        for part in walk(literal.value, 100):
-            if part.op != "call" or part.args[0].op not in ("function", "bound", "ref"):
-                continue
-            function = part.args[0]
-            if function.op == "function" and interpreter.gate_flag(function.args[0]) is not None:
-                continue
-            if passed in part.args[1] or passed in dict(part.args[2]).values():
-                return True
-    return False
-
-
-def _is_excluded_cache(path: Path, parameter: Parameter, interpreter: Interpreter) -> bool:
-    """Whether the parameter is a cache that the path has switched off (`use_cache = False`)."""
-    if parameter.name not in interpreter.project.profile.caches:
-        return False
-    assumptions = path.assumptions(interpreter)
-    return any(assumptions.truth(value) is False for value in path.raw.switches)
-
-
-def _without_absent(value: Value, absent: Value) -> Value | None:
-    """The value where it is passed at all; None when it never is."""
-    if value is absent:
-        return None
-    if value.op == "phi" and absent in value.args:
-        found: Value = value.args[1] if value.args[2] is absent else value.args[2]
-        return found
-    return value
-
-
-def _only_none(value: Value, none: Value) -> bool:
-    if value.op == "phi":
-        return _only_none(value.args[1], none) and _only_none(value.args[2], none)
-    return value is none
 
 
 def default_value(parameter: Parameter, interpreter: Interpreter, method: FunctionDef | None = None) -> Value | None:
@@ -343,14 +187,21 @@ def is_used(method: FunctionDef, cls: ClassDef | None, name: str, bound: Bound, 
 
     Parameters that the call leaves out have their defaults, so a use under a guard that is then false doesn't count.
     """
+    return interpreter.reads(method, cls, name, constants_of(method, name, bound, interpreter))
+
+
+def constants_of(method: FunctionDef, name: str, bound: Bound, interpreter: Interpreter) -> dict[str, Value]:
+    """The parameters, but the one of this name, that a call gives a literal or leaves to a default that is one."""
     settings: dict[str, Value] = {}
     for parameter in method.facts.parameters:
+        if parameter.name == name:
+            continue
         if parameter.name in bound.values:
             value = bound.values[parameter.name]
             if value.op == "const":
                 settings[parameter.name] = value
-        elif parameter.name != name:
+        else:
             default = default_value(parameter, interpreter)
             if default is not None:
                 settings[parameter.name] = default
-    return interpreter.reads(method, cls, name, settings)
+    return settings

@@ -8,6 +8,7 @@ condition, with the values that reach it, and with the checkpoint it runs under.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from conformance.callpaths.calls import Calls
 from conformance.callpaths.checkpoints import Checkpoints
@@ -17,10 +18,10 @@ from conformance.callpaths.late import LateReads
 from conformance.callpaths.machine import decorator_name, mentions
 from conformance.callpaths.objects import Objects
 from conformance.callpaths.statements import Statements
-from conformance.callpaths.trace import Trace
+from conformance.callpaths.trace import Trace, literals
 from conformance.callpaths.values import Value
 from conformance.facts import ir
-from conformance.facts.ir import Expr, Span
+from conformance.facts.ir import Expr, Function, Span
 from conformance.project.project import ClassDef, External, FunctionDef
 
 
@@ -105,6 +106,51 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         self._resume(saved)
         self._reads[key] = found
         return found
+
+    def same_effect(
+        self,
+        function: FunctionDef,
+        owner: ClassDef | None,
+        name: str,
+        options: tuple[Value, Value],
+        settings: dict[str, Value],
+    ) -> bool:
+        """Whether a function does the same for two values of a parameter: `scale = 1.0 if scale is None else scale`.
+
+        It does where it makes the same calls in the same order, stores the same and returns the same.
+        """
+        summary = self.project.summary(function)
+        if summary is None:
+            return False
+        serial = latest = self._serial
+        outcomes = []
+        for option in options:
+            self._serial = serial  # so that the symbols of both runs are the same
+            outcomes.append(self._outcome(function, owner, summary, {**settings, name: option}))
+            latest = max(latest, self._serial)
+        self._serial = latest
+        return outcomes[0] is not None and outcomes[0] == outcomes[1]
+
+    def _outcome(
+        self, function: FunctionDef, owner: ClassDef | None, summary: Function, settings: dict[str, Value]
+    ) -> tuple[Any, ...] | None:
+        """All that a function does, for parameters of which some are set; None where it can't be followed."""
+        saved = self._suspend()
+        effects, self._effects = self._effects, []
+        self._trace = None
+        frame = Frame(function.module, summary, None, function.owner, self._next())
+        self._enter_parameters(frame, summary, owner, function)
+        frame.env.update(settings)
+        self._stack.append((frame, summary.span, (function.module.path, summary.qualname)))
+        try:
+            alive = self._block(summary.body, frame)
+            returns = [(literals(conditions), value) for conditions, value in frame.returns]
+            return alive, returns, frame.yields, self._effects, self._heap
+        except (TooLarge, RecursionError):
+            return None
+        finally:
+            self._effects = effects
+            self._resume(saved)
 
     def _turns_grad_off(self, function: FunctionDef, decorator: Expr) -> bool:
         """`@torch.no_grad()` and its like."""

@@ -52,6 +52,8 @@ class Machine:
         """True while a name is read for a tensor's shape or type only: those outlive most re-bindings."""
         self._watched: list[Any] | None = None
         """The symbol whose reads are looked for, and whether one was seen."""
+        self._effects: list[Value] | None = None
+        """The calls that are left as they stand, while what a function does with an argument is looked for."""
         self._reads: dict[tuple[Any, ...], bool] = {}
         self._building = 0
         """Greater than 0 while an `__init__` is run for its attributes: every call inside the class is expanded."""
@@ -294,7 +296,10 @@ class Machine:
     def _opaque(self, callee: Value, arguments: list[Value], keywords: list[tuple[str | None, Value]]) -> Value:
         if len(keywords) > 1 and all(name is not None for name, _ in keywords):
             keywords = sorted(keywords, key=lambda pair: pair[0] or "")
-        return self.values.make("call", callee, tuple(arguments), tuple(keywords))
+        result = self.values.make("call", callee, tuple(arguments), tuple(keywords))
+        if self._effects is not None:
+            self._effects.append(result)
+        return result
 
     def _dict(self, pairs: dict[Value, Value]) -> Value:
         return self.values.make("dict", tuple(pairs.items()))

@@ -55,6 +55,8 @@ class BlockPaths:
     method: str
     is_element: bool
     paths: list[Path]
+    pairs: list[tuple[Path, Path]] | None = None
+    """Paths that stand for one another, once they have been asked for."""
 
     @property
     def live(self) -> list[Path]:
@@ -281,7 +283,7 @@ class CallPaths:
             if raw.callee.op == "self":
                 owner: ClassDef = raw.callee.args[0]
                 classes = (owner,)
-                bindings[owner] = bind(_parameters(raw.direct), raw.arguments, raw.keywords)
+                bindings[owner] = bind(without_self(raw.direct), raw.arguments, raw.keywords)
             else:
                 bindings[raw.direct] = bind(raw.direct.facts.parameters, raw.arguments, raw.keywords)
         else:
@@ -303,7 +305,7 @@ class CallPaths:
                 if method is None:
                     unknown = unknown or "the class's forward is outside the source root"
                     continue
-                bindings[cls] = bind(_parameters(method), raw.arguments, raw.keywords)
+                bindings[cls] = bind(without_self(method), raw.arguments, raw.keywords)
         fitting = [bound for bound in bindings.values() if bound.problem is None]
         if bindings and not fitting:
             unknown = unknown or f"the call doesn't fit the signature: {next(iter(bindings.values())).problem}"
@@ -611,7 +613,8 @@ def _route(raw: RawCall) -> Route:
     return Route.CHECKPOINTED
 
 
-def _parameters(method: FunctionDef) -> tuple[Parameter, ...]:
+def without_self(method: FunctionDef) -> tuple[Parameter, ...]:
+    """The parameters that a call of a method gives."""
     parameters = method.facts.parameters
     if _is_static(method.facts.decorators):
         return parameters

@@ -51,8 +51,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.callpaths.compare import Omission, omissions
 from conformance.callpaths.controls import stored_controls
+from conformance.callpaths.omissions import Omission, omissions
 from conformance.callpaths.paths import Entry, Path
 from conformance.callpaths.trace import Site
 from conformance.callpaths.values import Value

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.callpaths.compare import alternatives, omissions, selector_parameters
+from conformance.callpaths.compare import alternatives, selector_parameters
 from conformance.callpaths.controls import stored_controls
+from conformance.callpaths.omissions import omissions
 from conformance.callpaths.paths import BlockPaths, CallPaths, Path
 from tests.callpaths.looking import marker_at, model, place_of, project_of, snippets
 
