@@ -54,6 +54,8 @@ class Assumptions:
         self._known: dict[Value, bool] = {}
         self._clauses: list[tuple[Value, ...]] = []
         """Disjunctions that hold."""
+        self._chains: list[Value] = []
+        """Conjunctions that don't hold, and disjunctions that do."""
         self._reduced: dict[Value, Value] = {}
         self._truths: dict[Value, bool | None] = {}
         self._nested = 0
@@ -89,9 +91,11 @@ class Assumptions:
                     self._add(part, True)
             else:
                 self._clauses.append(tuple(self._values.negate(part) for part in value.args))
+                self._chains.append(value)
         elif op == "or":
             if holds:
                 self._clauses.append(value.args)
+                self._chains.append(value)
             else:
                 for part in value.args:
                     self._add(part, False)
@@ -177,7 +181,7 @@ class Assumptions:
                     return False
                 if known is None:
                     result = None
-            return result
+            return False if result is None and self._holds_chain(value) else result
         if op == "or":
             result = False
             for part in value.args:
@@ -186,7 +190,7 @@ class Assumptions:
                     return True
                 if known is None:
                     result = None
-            return result
+            return True if result is None and self._holds_chain(value) else result
         if op == "phi":
             test, body, orelse = value.args
             known = self.truth(test)
@@ -216,6 +220,10 @@ class Assumptions:
         if op == "call":
             return self._call(value)
         return None
+
+    def _holds_chain(self, value: Value) -> bool:
+        """Whether a chain that is decided is a part of this one: with `not (a and b)` nor `a and b and c` holds."""
+        return any(chain.op == value.op and set(chain.args) <= set(value.args) for chain in self._chains)
 
     def _may_nest(self) -> bool:
         self._nested += 1

@@ -11,7 +11,6 @@ from conformance.callpaths.compare import (
     constants_of,
     is_gate,
     is_used,
-    iteration,
     method_of,
     preference,
     selector_parameters,
@@ -21,8 +20,7 @@ from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Route
 from conformance.callpaths.omissions import is_excluded_cache, is_judged, only_shapes_result
 from conformance.callpaths.paths import BlockPaths, Path
-from conformance.callpaths.placement import misplaced_parameters
-from conformance.callpaths.sameness import Sameness
+from conformance.callpaths.placement import compared, misplaced_parameters
 from conformance.callpaths.values import Value
 from conformance.project.project import ClassDef, FunctionDef
 
@@ -55,11 +53,10 @@ def differences(block: BlockPaths, interpreter: Interpreter) -> Iterator[Differe
             names = [n for n, v in bound.values.items() if n not in selectors and full.values.get(n, v) is not v]
             if not names:
                 continue
-            loops = set(iteration(path)) & set(iteration(other))
             assumptions = path.assumptions(interpreter), other.assumptions(interpreter)
             if any(a.contradictory for a in assumptions):
                 continue
-            sameness = Sameness(interpreter, loops, *assumptions)
+            sameness = compared(path, other, interpreter)
             misplaced: frozenset[str] | None = None
             for name in names:
                 sites = (path.raw.site, name), (other.raw.site, name)
@@ -127,11 +124,14 @@ def _matters(
     """Whether a difference can change what the block computes."""
     value, instead = bound.values[name], full.values[name]
     mine, theirs = path.assumptions(interpreter), other.assumptions(interpreter)
-    for assumptions in (mine, theirs):
-        if assumptions.truth(value) is False and assumptions.truth(instead) is False:
+    for here, there in ((mine, mine), (theirs, theirs), (mine, theirs)):
+        truth = here.truth(value)
+        if truth is False and there.truth(instead) is False:
             return False  # what is false either way is told apart by nothing but its type
-    if mine.truth(value) is False and theirs.truth(instead) is False:
-        return False
+        if truth is True and there.truth(instead) is True and interpreter.values.true in (value, instead):
+            return False  # a switch that the conditions say is on
+    if name in interpreter.project.profile.cache_switches and mine.truth(value) is False:
+        return False  # nothing is cached under a checkpoint
     if any(is_gate(passed) for passed in (value, instead)):
         return False  # how the block is to be run
     for one, passed in ((path, instead), (other, value)):

@@ -34,35 +34,80 @@ class Misplacement:
 
     callee: ClassDef | FunctionDef
     path: Path
-    other: Path
-    """The path that passes the same values to the parameters that they are meant for."""
+    other: Path | None
+    """The path that passes the same values to the parameters that they are meant for; None where names alone say it."""
     landings: tuple[Landing, ...]
 
 
 def misplacements(block: BlockPaths, interpreter: Interpreter) -> Iterator[Misplacement]:
-    """The calls of a block that misplace arguments, each with the path in its place that doesn't."""
+    """The calls of a block that misplace arguments, each with the path in its place that doesn't, if there is one."""
     seen: set[object] = set()
     for path, other in sorted(alternatives(block, interpreter), key=lambda pair: preference(*pair)):
         if path.raw.site in seen:
             continue
         for callee in path.bindings:
-            found = landings(path, other, callee, interpreter)
+            found = {landing.position: landing for landing in landings(path, other, callee, interpreter)}
             if found:
+                found = {**{landing.position: landing for landing in skipped(path, callee, interpreter)}, **found}
                 seen.add(path.raw.site)
-                yield Misplacement(callee, path, other, found)
+                yield Misplacement(callee, path, other, tuple(found[position] for position in sorted(found)))
                 break
+    for path in block.live:
+        for callee in path.bindings:
+            own = skipped(path, callee, interpreter)
+            if own and path.raw.site not in seen:
+                seen.add(path.raw.site)
+                yield Misplacement(callee, path, None, own)
+
+
+def skipped(path: Path, callee: ClassDef | FunctionDef, interpreter: Interpreter) -> tuple[Landing, ...]:
+    """Positional arguments of a call whose own names say that it skips a parameter before them.
+
+    Each lands on an optional parameter, though the callee has one of its name, which gets nothing, or the next of them.
+    Where the first argument isn't in its own place either, or one ends where another begins (a swap), names say little.
+    """
+    bound = path.bindings[callee]
+    if bound.problem:
+        return ()
+    optional = {p.name for p in parameters_of(path, callee, interpreter) if p.default is not None}
+    names = {p.name for p in parameters_of(path, callee, interpreter) if p.kind in ("positional", "any", "keyword")}
+    moved: dict[str, Landing] = {}
+    for position, parameter in enumerate(positional(path, callee, bound, interpreter), 1):
+        value = bound.values[parameter]
+        name = name_of(value)
+        if name is None or name == parameter or name not in names:
+            continue
+        if parameter not in optional or bound.values.get(name) is value:
+            return ()
+        moved[parameter] = Landing(position, parameter, name, value)
+    ends = {landing.meant for landing in moved.values()}
+    if not moved or len(ends) < len(moved) or (len(moved) == 1 and _are_kin(*moved.values())):
+        return ()
+    for name in ends - moved.keys():
+        # The last of them may have pushed on one that has no name of its own.
+        if name in bound.values and (len(moved) == 1 or name_of(bound.values[name]) in names):
+            return ()
+    for start in moved:
+        name, seen = start, {start}
+        while name in moved:
+            name = moved[name].meant
+            if name in seen:
+                return ()
+            seen.add(name)
+    return tuple(moved.values())
 
 
 def misplaced_parameters(
     path: Path, other: Path, callee: ClassDef | FunctionDef, interpreter: Interpreter
 ) -> frozenset[str]:
     """The parameters that differ between two paths only because one of them misplaces arguments."""
-    found = (*landings(path, other, callee, interpreter), *landings(other, path, callee, interpreter))
-    if not found:
-        return frozenset()
-    # What follows the first of them by position has moved with it.
-    touched = {name for landing in found for name in (landing.parameter, landing.meant)}
-    return frozenset(touched)
+    found = [
+        landing
+        for one, instead in ((path, other), (other, path))
+        if callee in one.bindings and callee in instead.bindings
+        for landing in (*landings(one, instead, callee, interpreter), *skipped(one, callee, interpreter))
+    ]
+    return frozenset(name for landing in found for name in (landing.parameter, landing.meant))
 
 
 def landings(path: Path, other: Path, callee: ClassDef | FunctionDef, interpreter: Interpreter) -> tuple[Landing, ...]:
@@ -73,8 +118,7 @@ def landings(path: Path, other: Path, callee: ClassDef | FunctionDef, interprete
     if bound.values.keys() == full.values.keys() and all(full.values[n] is v for n, v in bound.values.items()):
         return ()
     mine, theirs = positional(path, callee, bound, interpreter), positional(other, callee, full, interpreter)
-    loops = set(iteration(path)) & set(iteration(other))
-    sameness = Sameness(interpreter, loops, path.assumptions(interpreter), other.assumptions(interpreter))
+    sameness = compared(path, other, interpreter)
     found = []
     for position, parameter in enumerate(mine, 1):
         value = bound.values[parameter]
@@ -89,6 +133,20 @@ def landings(path: Path, other: Path, callee: ClassDef | FunctionDef, interprete
         if _is_at_fault(path, other, value, parameter, meant, meant in theirs):
             found.append(Landing(position, parameter, meant, value))
     return tuple(found)
+
+
+def compared(path: Path, other: Path, interpreter: Interpreter) -> Sameness:
+    """What tells whether two values of these paths are the same."""
+    mine, theirs = iteration(path), iteration(other)
+    common = set(mine) & set(theirs)
+    inside = [loop for loop in (*path.raw.loops, *other.raw.loops) if loop not in common]
+    return Sameness(
+        interpreter,
+        common,
+        path.assumptions(interpreter),
+        other.assumptions(interpreter),
+        min(inside) if inside else None,
+    )
 
 
 def _is_at_fault(path: Path, other: Path, value: Value, lands: str, meant: str, both_by_position: bool) -> bool:
@@ -115,6 +173,11 @@ def name_of(value: Value) -> str | None:
     if value.op in ("param", "attr"):
         return str(value.args[-1])
     return str(value.args[1]) if value.op in ("mu", "out") else None
+
+
+def _are_kin(landing: Landing) -> bool:
+    """`mask` passed as `attention_mask`: that may be the purpose."""
+    return bool(set(landing.parameter.split("_")) & set(landing.meant.split("_")))
 
 
 def _is_telling(value: Value) -> bool:

@@ -38,7 +38,9 @@ _OPEN = frozenset(
     """.split()  # noqa: SIM905
 )
 """Values of which too little is known."""
-_LEAVES = frozenset({"param", "mu", "out", "free"})
+_LEAVES = frozenset({"param", "free"})
+_CARRIED = frozenset({"mu", "out"})
+_TYPE_TESTS = frozenset({"builtins.isinstance", "builtins.hasattr", "builtins.callable", "torch.is_tensor"})
 _MOST = 400
 """Pairs of parts that are looked at for one answer."""
 
@@ -47,14 +49,23 @@ class Sameness:
     """Compares values of two paths that stand for one another.
 
     `loops` are those that both paths run in: what such a loop carries is one value for both. What another loop carries
-    is taken for what it starts with, since both paths' first iteration gets the same.
+    is taken for what it starts with, since both paths' first iteration gets the same. `start` is the serial of the
+    first loop that isn't common; None where all are.
     """
 
-    def __init__(self, interpreter: Interpreter, loops: Iterable[int], *assumptions: Assumptions) -> None:
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        loops: Iterable[int],
+        mine: Assumptions,
+        theirs: Assumptions,
+        start: int | None,
+    ) -> None:
         self._interpreter = interpreter
         self._values = interpreter.values
         self._loops = frozenset(loops)
-        self._assumptions = assumptions
+        self._assumptions = self._sides = (mine, theirs)
+        self._start = start
         self._plain: dict[Value, Value] = {}
         self._answers: dict[tuple[Value, Value], bool | None] = {}
         self._left = 0
@@ -63,24 +74,21 @@ class Sameness:
         """True, False, or None where that isn't certain."""
         if first is second:
             return True
-        mine, *others = self._assumptions or (None,)
-        theirs = others[0] if others else mine
-        if mine is None or theirs is None:
-            return self._start(first, second)
+        mine, theirs = self._assumptions
         answers = set()
-        for one, other in ((mine, theirs), (mine, mine), (theirs, theirs)):
-            answer = self._start(one.reduce(first), other.reduce(second))
+        # What the one path passes, were it taken, against the other; and both under what holds on either.
+        for self._sides in ((mine, theirs), (mine, mine), (theirs, theirs)):
+            self._left = _MOST
+            self._answers.clear()
+            answer = self._compare(first, second)
             if answer is True:
                 return True
             answers.add(answer)
         return False if answers == {False} else None
 
-    def _start(self, first: Value, second: Value) -> bool | None:
-        self._left = _MOST
-        return self._compare(first, second)
-
     def _compare(self, first: Value, second: Value) -> bool | None:
-        first, second = self._simple(first), self._simple(second)
+        first = self._simple(self._sides[0].reduce(first))
+        second = self._simple(self._sides[1].reduce(second))
         if first is second:
             return True
         key = (first, second)
@@ -102,7 +110,7 @@ class Sameness:
         op = value.op
         if op == "call" and value.args[0].op == "attr" and value.args[0].args[1] in _KEEP:
             result = self._simple(value.args[0].args[0])
-        elif op == "mu" and value.args[0] not in self._loops:
+        elif op == "mu" and value.args[0] not in self._loops and not self._comes_from_loop(value.args[2]):
             result = self._simple(value.args[2])
         elif op == "state":
             result = self._simple(value.args[1])
@@ -126,6 +134,13 @@ class Sameness:
             return None
         if self._is_foreign(first) or self._is_foreign(second):
             return None
+        made = self._made_of(first, second), self._made_of(second, first)
+        if True in made:
+            return False
+        if first.op in _CARRIED or second.op in _CARRIED:
+            # What a loop carries may still be what it started with.
+            before = [value.args[2] if value.op in _CARRIED else value for value in (first, second)]
+            return False if self._compare(*before) is False else None
         if first.op == "const" or second.op == "const":
             return self._constants(first, second)
         if {first.op, second.op} == {"elem", "item"}:
@@ -137,18 +152,23 @@ class Sameness:
             answer = self._alike(first, second)
             if answer is not None:
                 return answer
-        for whole, part in ((first, second), (second, first)):
-            reached = self._made_of(whole, part)
-            if reached is not None:
-                return False if reached else None
-        return self._by_inputs(first, second)
+        return None if False in made else self._by_inputs(first, second)
+
+    def _comes_from_loop(self, value: Value) -> bool:
+        """Whether a value was made in a loop that only one path runs in, or after it."""
+        return any(part.op in ("out", "elem", "index") and self._is_inside(part.args[0]) for part in walk(value, _MOST))
+
+    def _is_inside(self, loop: int) -> bool:
+        return self._start is not None and loop >= self._start
 
     def _carries(self, value: Value) -> bool:
-        return any(part.op in ("mu", "out") for part in walk(value, _MOST))
+        return any(part.op in _CARRIED for part in walk(value, _MOST))
 
     def _is_foreign(self, value: Value) -> bool:
-        """Whether a value itself is one of a loop that only one path runs in."""
-        return value.op in ("mu", "out", "index") and value.args[0] not in self._loops
+        """Whether a value is one, or a part of one, of a loop that only one path runs in."""
+        while value.op in ("item", "attr"):
+            value = value.args[0]
+        return value.op in (*_CARRIED, "index") and value.args[0] not in self._loops
 
     def _choices(self, first: Value, second: Value) -> bool | None:
         if first.op == second.op and self._compare(first.args[0], second.args[0]) is True:
@@ -160,9 +180,18 @@ class Sameness:
             sides = {self._compare(side, other) for side in choice.args[1:] if side.op not in ("unbound", "absent")}
             if sides == {True}:
                 return True
-            if sides == {False} or (False in sides and (other.op != "phi" or True in sides)):
+            if sides == {False} or (not self._is_lenient(choice) and self._differs_where(sides, other)):
                 found = False
         return found
+
+    def _is_lenient(self, choice: Value) -> bool:
+        """Whether a choice with one equal side is let go: other loops, and tests of a type, tell too little."""
+        return self._start is not None or any(_is_type_test(part) for part in walk(choice.args[0], _MOST))
+
+    @staticmethod
+    def _differs_where(sides: set[bool | None], other: Value) -> bool:
+        """Whether one side of a choice differs, and the other value isn't a choice that may go with it."""
+        return False in sides and (other.op != "phi" or True in sides)
 
     def _constants(self, first: Value, second: Value) -> bool | None:
         if first.op == second.op:
@@ -180,8 +209,6 @@ class Sameness:
         op = first.op
         if op == "param":
             return False if "init" not in (first.args[0], second.args[0]) else None
-        if op in ("mu", "out"):
-            return False if self._compare(first.args[2], second.args[2]) is False else None
         if op == "attr":
             return self._attributes(first, second)
         if op == "call":
@@ -193,8 +220,11 @@ class Sameness:
                 return None
             pairs = (left[0], right[0]) if op == "op" else (tuple(left), tuple(right))
             return self._pairwise(*pairs)
-        if op in ("item", "not"):
-            return self._pairwise(first.args, second.args)
+        if op == "not":
+            return self._compare(first.args[0], second.args[0])
+        if op == "item":
+            parts = [self._compare(a, b) for a, b in zip(first.args, second.args, strict=True)]
+            return None if parts == [False, False] or (False in parts and None in parts) else _all(parts)
         if op == "elem":
             return self._compare(first.args[1], second.args[1])
         if op in ("and", "or", "tuple", "list", "many"):
@@ -309,7 +339,7 @@ class Sameness:
         return False if mine != theirs else None
 
     def _inputs(self, value: Value) -> frozenset[Value] | None:
-        """The parameters and carried names that a value is made of; None where some of it isn't known."""
+        """The parameters and attributes of the model that a value is made of; None where some of it isn't known."""
         found: set[Value] = set()
         seen: set[Value] = set()
         stack = [value]
@@ -322,14 +352,27 @@ class Sameness:
                 return None
             if current.op in _LEAVES:
                 found.add(current)
+            elif current.op in _CARRIED:
+                stack.append(current.args[2])
             elif current.op == "attr":
-                if current.args[1] not in METADATA:
-                    stack.append(current.args[0])
-            elif current.op == "call" and current.args[0].op == "attr" and current.args[0].args[1] in METADATA:
-                continue
+                if current.args[1] in METADATA:
+                    continue
+                if current.args[0].op == "self" and not self._is_module(current):
+                    found.add(current)
+                stack.append(current.args[0])
+            elif current.op == "call":
+                callee, given, named = current.args
+                if callee.op == "attr" and callee.args[1] in METADATA:
+                    continue
+                stack.extend((callee, *given, *(argument for name, argument in named if name not in METADATA)))
             else:
                 stack.extend(children(current))
         return frozenset(found)
+
+
+def _is_type_test(value: Value) -> bool:
+    """`isinstance(x, C)` and the like: what a helper does for whatever it may get."""
+    return value.op == "call" and value.args[0].op == "ref" and value.args[0].args[0] in _TYPE_TESTS
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:

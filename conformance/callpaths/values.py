@@ -304,6 +304,8 @@ def truth_of(value: Value) -> bool | None:
         return bool(value.args[1])
     if op in ("tuple", "list"):
         return bool(value.args) if not any(item.op == "star" for item in value.args) else None
+    if op == "dict":
+        return bool(value.args[0])
     if op in ("closure", "function", "class", "bound", "partial"):
         return True
     if op == "absent":

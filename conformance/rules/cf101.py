@@ -53,14 +53,14 @@ from collections.abc import Iterator
 
 from conformance.callpaths.controls import stored_controls
 from conformance.callpaths.omissions import Omission, omissions
-from conformance.callpaths.paths import Entry, Path
+from conformance.callpaths.paths import Entry
 from conformance.callpaths.trace import Site
 from conformance.callpaths.values import Value
 from conformance.callpaths.wrappers import losses
 from conformance.findings import Finding
 from conformance.project.project import ClassDef, FunctionDef
 from conformance.rules.context import Context
-from conformance.rules.words import passes, route_words, setting
+from conformance.rules.words import block_words, passes, place_of, route_words, setting
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -92,22 +92,9 @@ def _lost_in_wrappers(context: Context, entry: Entry) -> set[tuple[int, str]]:
     }
 
 
-def place_of(path: Path, other: Path) -> Site:
-    """Where an argument is to be added: the call, or, where a wrapper forwards a sequence, where that is made.
-
-    Where one call of a wrapper leads to both paths, they differ inside the wrapper.
-    """
-    raw, counterpart = path.raw, other.raw
-    is_shared = raw.written in (counterpart.written, counterpart.outer) and counterpart.site != raw.written
-    return raw.site if raw.written is None or is_shared else raw.written
-
-
 def _finding(context: Context, omission: Omission, site: Site) -> Finding:
     path, other, name = omission.path, omission.other, omission.parameter.name
-    if path.raw.direct is not None:
-        block = f"`{path.raw.direct.facts.qualname}`"
-    else:
-        block = f"`{path.public.block.text}` ({omission.callee.name})"
+    block = block_words(path, omission.callee)
     effect = (
         "it has no default, so the call fails"
         if omission.parameter.default is None

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.callpaths.model import Condition, Route
+from conformance.callpaths.paths import Path
+from conformance.callpaths.trace import Site
 from conformance.callpaths.values import Value
+from conformance.project.project import ClassDef, FunctionDef
 
 _ROUTES = {
     Route.EAGER: "eager",
@@ -26,8 +29,33 @@ def route_words(route: Route) -> str:
 
 def passes(value: Value) -> str:
     """What a path passes, for a sentence: the value, where a reader can make it out, else `it`."""
-    readable = len(value.text) <= _LONGEST_VALUE and "absent" not in value.text and "…" not in value.text
-    return f"`{value.text}`" if readable else "it"
+    return f"`{value.text}`" if is_readable(value) else "it"
+
+
+def is_readable(value: Value) -> bool:
+    """Whether a reader can make out a value from its text."""
+    return len(value.text) <= _LONGEST_VALUE and "absent" not in value.text and "…" not in value.text
+
+
+def block_words(path: Path, callee: ClassDef | FunctionDef | None) -> str:
+    """How a block is called in a sentence: as the model sees it, and its class."""
+    if path.raw.direct is not None:
+        return f"`{path.raw.direct.facts.qualname}`"
+    block = f"`{path.public.block.text}`"
+    return block if callee is None else f"{block} ({callee.name})"
+
+
+def place_of(path: Path, other: Path | None) -> Site:
+    """Where an argument is to be changed: the call, or, where a wrapper forwards a sequence, where that is made.
+
+    Where one call of a wrapper leads to both paths, they differ inside the wrapper.
+    """
+    raw = path.raw
+    if raw.written is None or other is None:
+        return raw.written or raw.site
+    counterpart = other.raw
+    is_shared = raw.written in (counterpart.written, counterpart.outer) and counterpart.site != raw.written
+    return raw.site if is_shared else raw.written
 
 
 def setting(conditions: Sequence[Condition]) -> str:
