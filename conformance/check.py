@@ -131,6 +131,7 @@ def check(
         if options.family:
             files = _of_families(options.family, files, families)
         entries: list[Entry] = []
+        read: list[str] = []
         problems = list(found.problems)
         for done, path in enumerate(files):
             if progress is not None:
@@ -141,6 +142,7 @@ def check(
                 continue
             module = project.module(path) if path in project.parsed else None
             if module is not None:
+                read.append(path)
                 with clock("call paths"):
                     entries.extend(calls.entries(module))
             project.forget_text(path)
@@ -150,7 +152,7 @@ def check(
         with clock("rules"):
             for rule in rules:
                 if rule.check is not None:
-                    findings.extend(rule.check(Context(rule.info, project, calls, entries)))
+                    findings.extend(rule.check(Context(rule.info, project, calls, entries, read)))
         findings = _settle(findings, options, families, profile, profile_root)
         coverage = calls.coverage(entries)
     statistics = Statistics(

@@ -227,6 +227,8 @@ class Calls(Machine):
         if checkpoint is not None:
             self._note_checkpoint(checkpoint, callee, arguments, keywords, span, frame)
             return self._checkpoint(checkpoint, callee, arguments, keywords, span, frame)
+        if op not in ("closure", "partial", "phi"):
+            self._note_any(callee, arguments, keywords, span, frame)
         if op == "closure":
             return self._expand_closure(callee.args[0], arguments, keywords, span, frame)
         if op == "function":
@@ -335,6 +337,10 @@ class Calls(Machine):
         frame: Frame,
     ) -> Value:
         base, name = callee.args
+        if name == "enter_context" and len(arguments) == 1:
+            self._enter_context(arguments[0])
+        elif name == "__enter__":
+            self._enter_context(base)
         if name in ("__call__", "forward") and base.op in (*MODULE_OPS, "self"):
             self._note_call(base, "forward", arguments, keywords, span, frame)
         elif base.op == "self":
@@ -603,6 +609,8 @@ class Calls(Machine):
         flag = self.gate_flag(function)
         if flag is not None:
             return self._gate(function, flag, callee, arguments, keywords, span, frame)
+        if self._is_closed():
+            return self._opaque(callee, arguments, keywords)
         block = next((a for a in (*arguments, *(v for _, v in keywords)) if self._is_block(a)), None)
         if block is not None or (self._checkpoints and self._checkpoints[-1].site.span == span):
             # A function that runs a block: its arguments are the block's.
@@ -625,6 +633,8 @@ class Calls(Machine):
         frame: Frame,
     ) -> Value:
         instance, function = callee.args
+        if self._is_closed():
+            return self._opaque(callee, arguments, keywords)
         decorated = self._decorated(function, frame) if function.facts.decorators else None
         if decorated is not None:
             return self.call(decorated, [instance, *arguments], keywords, span, frame)
@@ -640,6 +650,10 @@ class Calls(Machine):
             first = [] if "staticmethod" in kinds else [instance]
             return self._expand_function(function, [*first, *arguments], keywords, span, frame)
         return self._opaque(callee, arguments, keywords)
+
+    def _is_closed(self) -> bool:
+        """Whether calls of functions are only noted: each is then judged by itself."""
+        return self._trace is not None and self._trace.every_call is not None
 
     def _decorated(self, function: FunctionDef, frame: Frame) -> Value | None:
         """What decorators of the tree that concern checkpoints make of a function; None where there are none.

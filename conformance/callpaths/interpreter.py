@@ -29,16 +29,21 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
     """Runs entries of one project. One object keeps what is learnt about classes, gates and wrappers."""
 
     def run(
-        self, function: FunctionDef, owner: ClassDef | None, settings: Mapping[str, Value] | None = None
+        self,
+        function: FunctionDef,
+        owner: ClassDef | None,
+        settings: Mapping[str, Value] | None = None,
+        every_call: bool = False,
     ) -> Trace | None:
         """Runs a function as an entry: parameters are symbols, `self` is an instance of `owner`.
 
-        `settings` are parameters whose values are known. None when the function's text can't be read.
+        `settings` are parameters whose values are known. With `every_call` all its calls are noted, and functions of
+        the tree stay closed. None when the function's text can't be read.
         """
         summary = self.project.summary(function)
         if summary is None:
             return None
-        trace = Trace(function.module, owner, summary)
+        trace = Trace(function.module, owner, summary, every_call=[] if every_call else None)
         saved = self._suspend()
         self._trace = trace
         frame = Frame(function.module, summary, None, function.owner, self._next())

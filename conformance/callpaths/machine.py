@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.callpaths.frames import Frame
-from conformance.callpaths.trace import Capture, Checkpoint, Literal, RawCall, Rebinding, Site, Trace
+from conformance.callpaths.trace import (
+    AnyCall,
+    Capture,
+    Checkpoint,
+    Literal,
+    OpenContext,
+    RawCall,
+    Rebinding,
+    Site,
+    Trace,
+)
 from conformance.callpaths.values import Value, Values, truth_of
 from conformance.facts import ir
 from conformance.facts.ir import Expr, Function, Span
@@ -41,6 +51,8 @@ class Machine:
         self._known: dict[Value, list[bool]] = {}
         self._heap: dict[tuple[Value, str], Value] = {}
         self._checkpoints: list[Checkpoint] = []
+        self._contexts: list[OpenContext] = []
+        """Context managers that are open, of all frames."""
         self._stack: list[tuple[Frame, Span, tuple[str, str]]] = []
         self._usage = "other"
         self._dead = 0
@@ -107,7 +119,9 @@ class Machine:
             self._building,
             self._expansions,
             self._written,
+            self._contexts,
         )
+        self._contexts = []
         self._conditions, self._known, self._heap, self._checkpoints, self._stack = [], {}, {}, [], []
         self._usage, self._dead, self._steps, self._building, self._expansions = "other", 0, 0, 0, 0
         return saved
@@ -126,6 +140,7 @@ class Machine:
             self._building,
             self._expansions,
             self._written,
+            self._contexts,
         ) = saved
 
     def _enter_parameters(self, frame: Frame, summary: Function, owner: ClassDef | None, function: FunctionDef) -> None:
@@ -424,6 +439,32 @@ class Machine:
             )
         )
 
+    def _enter_context(self, value: Value) -> None:
+        self._contexts.append(OpenContext(value, tuple(self._conditions)))
+
+    def _note_any(
+        self,
+        callee: Value,
+        arguments: list[Value],
+        keywords: list[tuple[str | None, Value]],
+        span: Span,
+        frame: Frame,
+    ) -> None:
+        """Notes a call where every call is asked for."""
+        if self._trace is None or self._trace.every_call is None or self._dead or span is NO_SPAN:
+            return
+        self._trace.every_call.append(
+            AnyCall(
+                callee,
+                tuple(arguments),
+                tuple(keywords),
+                tuple(self._conditions),
+                tuple(self._contexts),
+                tuple(value for value in self._heap.values() if value.op == "param"),
+                self._site(frame, span),
+            )
+        )
+
     # What the parts give each other
 
     def reads(self, function: FunctionDef, owner: ClassDef | None, name: str, settings: dict[str, Value]) -> bool:
@@ -561,7 +602,11 @@ class Machine:
         raise NotImplementedError
 
     def run(
-        self, function: FunctionDef, owner: ClassDef | None, settings: Mapping[str, Value] | None = None
+        self,
+        function: FunctionDef,
+        owner: ClassDef | None,
+        settings: Mapping[str, Value] | None = None,
+        every_call: bool = False,
     ) -> Trace | None:
         raise NotImplementedError
 

@@ -306,6 +306,7 @@ class Statements(Machine):
 
     def _with_statement(self, statement: ir.With, frame: Frame) -> bool:
         mark = len(self._conditions)
+        opened = len(self._contexts)
         no_grad = False
         for context, target in statement.items:
             self._usage = "other"
@@ -314,6 +315,7 @@ class Statements(Machine):
                 self._assign(
                     target, self.values.make("item", value, self.values.const("entered")), frame, statement.line
                 )
+            self._enter_context(value)
             called = value.args[0] if value.op in ("call", "inst") else value
             if called.op == "ref" and called.args[0] in self._grad_off:
                 no_grad = True
@@ -322,6 +324,7 @@ class Statements(Machine):
                 self._push(grad, False, self._next())
         inner = len(self._conditions)
         alive = self._block(statement.body, frame)
+        del self._contexts[opened:]
         extra = self._conditions[inner:]
         if no_grad:
             self._truncate(mark)

@@ -108,6 +108,27 @@ class Wrapped(NamedTuple):
     """The calls inside, as a range of `Trace.calls`."""
 
 
+class OpenContext(NamedTuple):
+    """A context manager that is entered."""
+
+    value: Value
+    conditions: tuple[Literal, ...]
+    """Those under which it was entered."""
+
+
+class AnyCall(NamedTuple):
+    """A call of anything, with the contexts that are open there. Noted only where they are asked for."""
+
+    callee: Value
+    arguments: tuple[Value, ...]
+    keywords: tuple[tuple[str | None, Value], ...]
+    conditions: tuple[Literal, ...]
+    contexts: tuple[OpenContext, ...]
+    stored: tuple[Value, ...]
+    """Parameters that some attribute holds there."""
+    site: Site
+
+
 class GateCall(NamedTuple):
     """A call of a gate helper."""
 
@@ -186,6 +207,8 @@ class Trace:
     inlined: set[tuple[str, str]] = field(default_factory=set)
     """Path and qualified name of every function that was expanded."""
     problems: list[str] = field(default_factory=list)
+    every_call: list[AnyCall] | None = None
+    """All calls, where they are asked for; then functions of the tree are not expanded."""
 
 
 def literals(conditions: Sequence[Literal]) -> list[tuple[Value, bool]]:

@@ -139,9 +139,15 @@ def function_summary(facts: FunctionFacts, text: str) -> Function:
 
     Raises `Unparsable` when the text isn't the one the facts were made of.
     """
-    lines = split_lines(text)[facts.first_line - 1 : facts.span.end_line]
+    return summary_of(facts, "".join(split_lines(text)[facts.first_line - 1 : facts.span.end_line]))
+
+
+def summary_of(facts: FunctionFacts, source: str) -> Function:
+    """Lowers one function from its own lines.
+
+    Raises `Unparsable` when they aren't the ones the facts were made of.
+    """
     offset = facts.first_line - 1
-    source = "".join(lines)
     if facts.span.column:
         source = f"if 1:\n{source}"
         offset -= 1

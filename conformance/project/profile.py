@@ -67,6 +67,8 @@ class Control:
     """The class attribute that is true where a model has the control."""
     values: tuple[str, ...] = ()
     """A backend's values that stand for different callables; a scope's values under which no block runs whole."""
+    context: str = ""
+    """The context manager that an offload control turns on around attention, as imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,12 @@ class Profile:
     """Classes that hold submodules by key."""
     caches: tuple[str, ...] = ()
     """Parameters of a block that take a cache."""
+    attention_functions: tuple[str, ...] = ()
+    """Functions that compute attention, by dotted name; those that call one of them are found."""
+    attention_modules: tuple[str, ...] = ()
+    """Classes outside the tree whose call computes attention, and attributes of such classes that hold one."""
+    offload_hooks: tuple[str, ...] = ()
+    """Context managers that decide where tensors saved for backward are kept."""
     cache_switches: tuple[str, ...] = ()
     """Names that are false where no cache is kept."""
     exemptions: tuple[Exemption, ...] = ()
@@ -174,6 +182,7 @@ def _load(path: Path, folder: Path, seen: tuple[Path, ...]) -> Profile:
     families = reader.table("families")
     module = reader.table("module")
     cache = reader.table("cache")
+    attention = reader.table("attention")
     own = checkpoint.texts("own")
     callables = tuple(
         CheckpointCallable(
@@ -228,6 +237,9 @@ def _load(path: Path, folder: Path, seen: tuple[Path, ...]) -> Profile:
         containers=(*module.texts("containers"), *base.containers),
         mappings=(*module.texts("mappings"), *base.mappings),
         caches=(*cache.texts("parameters"), *base.caches),
+        attention_functions=(*attention.texts("functions"), *base.attention_functions),
+        attention_modules=(*attention.texts("modules"), *base.attention_modules),
+        offload_hooks=(*attention.texts("offload_hooks"), *base.offload_hooks),
         cache_switches=(*cache.texts("switches"), *base.cache_switches),
         exemptions=(
             *(
@@ -259,6 +271,7 @@ def _control(entry: _Reader) -> Control:
         setter=entry.text("setter", ""),
         capability=entry.text("capability", ""),
         values=entry.texts("values"),
+        context=entry.text("context", ""),
     )
 
 

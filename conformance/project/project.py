@@ -13,9 +13,9 @@ from conformance.facts.module import (
     FunctionFacts,
     ModuleFacts,
     Unparsable,
-    function_summary,
     module_facts,
     split_lines,
+    summary_of,
 )
 from conformance.project.profile import Profile
 from conformance.sources.overlay import Overlay, read_text
@@ -328,8 +328,8 @@ class Project:
         found = module.summaries.get(function.facts.qualname)
         if found is None:
             try:
-                found = function_summary(function.facts, self.text(module.path))
-            except (Unreadable, Unparsable):
+                found = summary_of(function.facts, self.source_of(function))
+            except Unparsable:
                 return None
             module.summaries[function.facts.qualname] = found
         return found

@@ -21,6 +21,8 @@ class Context:
     project: Project
     calls: CallPaths
     entries: Sequence[Entry]
+    files: Sequence[str] = ()
+    """The given files that were read in full."""
 
     @property
     def interpreter(self) -> Interpreter:
