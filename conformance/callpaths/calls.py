@@ -27,6 +27,8 @@ _VIEWS = frozenset({"itertools.islice", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std
 _UNCHANGED = frozenset({"torch.compile", "torch.compiler.disable", "torch.jit.script", "torch._dynamo.disable"})
 """Functions that return their first argument, prepared in some way."""
 _GROWS = frozenset({"append", "extend", "insert", "add_module"})
+CHANGES = frozenset({"append", "appendleft", "extend", "insert", "update", "setdefault"})
+"""Methods of containers that add something."""
 _DATA_OPS = frozenset(
     {"dict", "list", "grown", "many", "inst", "merged", "union", "phi", "mu", "out", "attr", "tuple", "param"}
 )
@@ -75,6 +77,9 @@ class Calls(Machine):
                 keywords.append((keyword.name, value))
         if self._watched is not None:
             self._note_passing(callee, arguments, keywords)
+        if type(function) is ir.Attr and callee.op == "attr" and changes_in_place(function.name):
+            added = self.values.make("tuple", *arguments)
+            self._note_change(function.base, callee.args[0], function.name, added, frame, expression.span.line)
         self._usage = usage
         self._written = _forwards(expression, frame)
         named = self._mutable_arguments(expression, frame)
@@ -522,6 +527,7 @@ class Calls(Machine):
         is_list = base.op in ("list", "grown", "many") or (base.op == "inst" and self._is_container(base))
         if name in _GROWS and is_list and expression.arguments:
             argument = self.eval(expression.arguments[-1], frame)
+            self._note_change(function.base, base, name, argument, frame, expression.span.line)
             if name == "append" and base.op == "list":
                 changed = values.make("list", *base.args, argument)
             else:
@@ -537,6 +543,8 @@ class Calls(Machine):
                 return self.item(base, key)
             chosen = value if base.op == "dict" else values.make("op", "setdefault", (self.item(base, key), value))
             if base.op in ("dict", "merged", "phi", "mu", "out", "union", "param", "call"):
+                added = values.make("tuple", key, value)
+                self._note_change(function.base, base, name, added, frame, expression.span.line)
                 self._replace(function.base, self._dict_set(base, key, chosen), frame, expression.span.line)
                 return chosen
         if base.op in ("dict", "merged", "phi", "mu", "out", "union"):
@@ -555,6 +563,7 @@ class Calls(Machine):
                         changed = values.make("union", changed, passed)
                     else:
                         changed = self._dict_set(changed, values.const(keyword.name), passed)
+                self._note_change(function.base, base, name, changed, frame, expression.span.line)
                 self._replace(function.base, changed, frame, expression.span.line)
                 return values.none
             if base.op == "dict" and name in ("get", "pop") and expression.arguments:
@@ -820,9 +829,9 @@ class Calls(Machine):
         if self._expansions > _MAX_EXPANSIONS:
             raise TooLarge
         self._stack.append((caller, span, key))
-        written = self._written
+        written, called = self._written, self._called
         alive = self._block(function.body, frame)
-        self._written = written
+        self._written, self._called = written, called
         self._stack.pop()
         if alive:
             frame.returns.append((tuple(self._conditions[frame.condition_mark :]), values.none))
@@ -1027,6 +1036,11 @@ def _forwards(expression: ir.Call, frame: Frame) -> Site | None:
                 break
             owner = owner.parent
     return None
+
+
+def changes_in_place(name: str) -> bool:
+    """Whether a method changes what it is called on: one of a container's, or one of a tensor's that says so."""
+    return name in CHANGES or (name.endswith("_") and not name.startswith("_") and name != "requires_grad_")
 
 
 def _may_change(callee: Value) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.callpaths.frames import Frame
-from conformance.callpaths.machine import METADATA, MUTABLE, NO_SPAN, Machine, decorator_name
+from conformance.callpaths.machine import METADATA, MUTABLE, NO_SPAN, READABLE, Machine, decorator_name
 from conformance.callpaths.values import Value
 from conformance.facts import ir
 from conformance.facts.ir import Expr
@@ -33,6 +33,8 @@ class Expressions(Machine):
         if value is not None:
             if self._watched is not None and self._is_watched(value):
                 self._watched[1] = True
+            if value.op in READABLE:
+                self._note_read(value)
             return value
         if name in frame.locals:
             return self.values.make("unbound", name)
@@ -43,6 +45,8 @@ class Expressions(Machine):
                 if self._watched is not None and self._is_watched(value):
                     self._watched[1] = True
                 self._note_capture(name, value, owner, child, frame)
+                if value.op in READABLE:
+                    self._note_read(value)
                 return value
             if name in owner.locals:
                 return self.values.make("unbound", name)
@@ -114,6 +118,8 @@ class Expressions(Machine):
         """`base.name`."""
         found = self._heap.get((base, name))
         if found is not None:
+            if found.op in READABLE:
+                self._note_read(found)
             return found
         op = base.op
         values = self.values

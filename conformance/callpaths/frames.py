@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from conformance.callpaths.trace import Capture, Literal, Rebinding, Site
 from conformance.callpaths.values import Value
 from conformance.facts.ir import Function
@@ -21,6 +23,16 @@ class Closure:
         self.name = function.name
 
 
+class Left(NamedTuple):
+    """What a `continue` leaves to the next iteration."""
+
+    conditions: tuple[Literal, ...]
+    env: dict[str, Value]
+    heap: dict[tuple[Value, str], Value]
+    called: int
+    """How many calls were noted by then."""
+
+
 class Frame:
     """One run of one function, or of a comprehension's scope."""
 
@@ -30,6 +42,7 @@ class Frame:
         "captured",
         "captures",
         "condition_mark",
+        "continues",
         "env",
         "failures",
         "function",
@@ -71,6 +84,8 @@ class Frame:
         self.captures: list[Capture] = []
         self.returns: list[tuple[tuple[Literal, ...], Value]] = []
         self.yields: list[Value] = []
+        self.continues: list[list[Left]] = []
+        """For each open loop: how iterations that a `continue` ends leave things."""
         self.states: dict[str, int] = {}
         """Lengths of the tuples that a loop carries: they keep them."""
         self.aliases: dict[str, set[str]] = {}

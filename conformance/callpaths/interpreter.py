@@ -62,6 +62,7 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         except RecursionError:
             trace.problems.append("nested too deeply to follow")
         self._finish(frame)
+        trace.returns = frame.returns
         self._resume(saved)
         return trace
 

@@ -11,6 +11,7 @@ from conformance.callpaths.trace import (
     AnyCall,
     Capture,
     Checkpoint,
+    Effect,
     Literal,
     OpenContext,
     RawCall,
@@ -37,6 +38,10 @@ METADATA = frozenset({"shape", "dtype", "device", "ndim", "dim", "size", "is_cud
 MUTABLE = frozenset({"dict", "list", "merged", "union", "grown"})
 """Values whose contents are known until something that isn't followed may have changed them."""
 NO_SPAN = Span(0, 0, 0, 0)
+READABLE = frozenset({"phi", "mu", "out"})
+"""Values whose reads by name are noted: what two sides of a test leave, and what a loop carries."""
+_MOST_READS = 8
+"""Reads of one value that are noted."""
 
 
 class Machine:
@@ -60,6 +65,8 @@ class Machine:
         """Where the sequence or the mapping is made that the call forwards; None when it forwards none."""
         self._excluded = False
         """True when a block was left on the only side of a test that the present arguments allow."""
+        self._called = 0
+        """How many calls were noted when the present statement began."""
         self._quiet = False
         """True while a name is read for a tensor's shape or type only: those outlive most re-bindings."""
         self._watched: list[Any] | None = None
@@ -70,8 +77,8 @@ class Machine:
         self._building = 0
         """Greater than 0 while an `__init__` is run for its attributes: every call inside the class is expanded."""
         self._trace: Trace | None = None
-        self._flags: dict[Value, list[tuple[Value, tuple[Literal, ...]]]] = {}
-        """For each loop-carried flag: what it is set to, and under which conditions."""
+        self._flags: dict[tuple[int, str], tuple[Value, list[tuple[Value, tuple[Literal, ...]]]]] = {}
+        """For each name that a loop carries: its symbol, what it is set to, and under which conditions."""
         self._tables: dict[ClassDef, dict[str, Value]] = {}
         self._extra: dict[tuple[ClassDef, str], Value | None] = {}
         self._contents_cache: dict[Value, tuple[Value, ...]] = {}
@@ -234,6 +241,55 @@ class Machine:
                 self._site(child, function.span),
             )
         )
+
+    def _note_read(self, value: Value) -> None:
+        """A choice, or what a loop carries, is read by its name. What only tells somebody something doesn't count."""
+        if self._trace is None or self._dead or self._quiet:
+            return
+        reads = self._trace.reads.setdefault(value, [])
+        if len(reads) < _MOST_READS:
+            reads.append(tuple(self._conditions))
+
+    def _note_effect(
+        self,
+        kind: str,
+        target: str,
+        owner: int,
+        value: Value,
+        frame: Frame,
+        line: int,
+        base: Value | None = None,
+        how: str = "",
+    ) -> None:
+        trace = self._trace
+        if trace is None or self._dead or self._building:
+            return
+        trace.effects.append(
+            Effect(
+                kind,
+                target,
+                owner,
+                base,
+                how,
+                value,
+                self._next(),
+                tuple(self._conditions),
+                self._open_loops(frame),
+                self._checkpoints[0] if self._checkpoints else None,
+                (self._called, len(trace.calls)),
+                self._site(frame, Span(line, 0, line, 0)),
+            )
+        )
+
+    def _note_change(self, expression: Expr, base: Value, how: str, value: Value, frame: Frame, line: int) -> None:
+        """The object behind an expression is changed in place."""
+        owner = 0
+        if type(expression) is ir.Name:
+            holder: Frame | None = frame
+            while holder is not None and expression.id not in holder.env:
+                holder = holder.parent
+            owner = -1 if holder is None else holder.serial
+        self._note_effect("change", spelled(expression, base), owner, value, frame, line, base, how)
 
     def _module_frame(self, module: ModuleFacts) -> Frame:
         found = self._module_frames.get(module.path)
@@ -613,6 +669,15 @@ class Machine:
 
 def as_value(values: Values, literal: Literal) -> Value:
     return literal.value if literal.holds else values.negate(literal.value)
+
+
+def spelled(expression: Expr, value: Value) -> str:
+    """How the source spells a name or an attribute; else what it stands for."""
+    if type(expression) is ir.Name:
+        return expression.id
+    if type(expression) is ir.Attr and type(expression.base) is ir.Name:
+        return f"{expression.base.id}.{expression.name}"
+    return value.text
 
 
 def decorator_name(decorator: Expr) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.callpaths.conditions import consequences
-from conformance.callpaths.frames import Closure, Frame, TooLarge
+from conformance.callpaths.frames import Closure, Frame, Left, TooLarge
 from conformance.callpaths.machine import MUTABLE, Machine, as_value
-from conformance.callpaths.trace import Literal, LoopSeen
+from conformance.callpaths.trace import Join, Literal, LoopSeen
 from conformance.callpaths.values import Value, truth_of
 from conformance.facts import ir
 from conformance.facts.ir import Expr, Function
@@ -31,6 +31,8 @@ class Statements(Machine):
             if self._steps > (_MAX_STEPS if self._trace is not None else _MAX_SIDE_STEPS):
                 raise TooLarge
             self._excluded = False
+            if self._trace is not None:
+                self._called = len(self._trace.calls)
             if not _RUN[type(statement)](self, statement, frame):
                 if self._excluded and index + 1 < len(block):
                     self._run_dead(block[index + 1 :], frame)
@@ -90,7 +92,9 @@ class Statements(Machine):
         env, heap = frame.env, self._heap
         frame.env, self._heap = dict(env), dict(heap)
         self._push(test, True, branch)
+        calls = self._count_calls()
         alive_body = self._block(statement.body, frame)
+        calls_between = self._count_calls()
         extra_body = self._conditions[mark:]
         env_body, heap_body = frame.env, self._heap
         self._truncate(mark)
@@ -108,8 +112,11 @@ class Statements(Machine):
             frame.env, self._heap = env_body, heap_body
             self._extend(extra_body, guard=None if _leaves(statement.orelse) else branch)
             return True
-        frame.env = self._join(test, env_body, frame.env)
-        self._heap = self._join_heap(test, heap_body, self._heap)
+        env_else, heap_else = frame.env, self._heap
+        frame.env = self._join(test, env_body, env_else)
+        self._heap = self._join_heap(test, heap_body, heap_else)
+        if calls < calls_between < self._count_calls():
+            self._note_join(branch, env_body, env_else, heap_body, heap_else, frame)
         if (_has_more(extra_body, branch) and _leaves(statement.body)) or (
             _has_more(extra_else, branch) and _leaves(statement.orelse)
         ):
@@ -118,6 +125,30 @@ class Statements(Machine):
             second = self.values.all_of(as_value(self.values, c) for c in extra_else)
             self._push(self.values.any_of((first, second)), True, self._next())
         return True
+
+    def _count_calls(self) -> int:
+        return len(self._trace.calls) if self._trace is not None else 0
+
+    def _note_join(
+        self,
+        branch: int,
+        env_body: dict[str, Value],
+        env_else: dict[str, Value],
+        heap_body: dict[tuple[Value, str], Value],
+        heap_else: dict[tuple[Value, str], Value],
+        frame: Frame,
+    ) -> None:
+        """Both sides of a test run blocks: what differs after them is noted."""
+        if self._trace is None or self._dead:
+            return
+        joined = {
+            (frame.serial, name): value for name, value in frame.env.items() if env_body.get(name) is not env_else.get(name)
+        }
+        for key, value in self._heap.items():
+            if heap_body.get(key) is not heap_else.get(key):
+                joined[(0, f"{key[0].text}.{key[1]}")] = value
+        if joined:
+            self._trace.joins[branch] = Join(frame.serial, joined)
 
     def _run_dead(self, block: ir.Block, frame: Frame) -> None:
         """Runs a branch that the present arguments exclude, only to see the calls in it."""
@@ -167,11 +198,29 @@ class Statements(Machine):
             frame.loops.append(loop)
         mark = len(self._conditions)
         self._assign(statement.target, self.iterate(iterable, loop), frame, statement.span.line, is_target=True)
-        self._block(statement.body, frame)
-        self._truncate(mark)
+        self._iteration(statement.body, mark, frame)
         del frame.loops[loops:]
         self._leave_loop(statement.changed, loop, before, frame)
         return self._loop_else(statement.body, statement.orelse, frame)
+
+    def _iteration(self, body: ir.Block, mark: int, frame: Frame) -> None:
+        """One iteration: what reaches the end of the body is joined with what each `continue` leaves."""
+        frame.continues.append([])
+        calls = self._count_calls()
+        alive = self._block(body, frame)
+        decided = {(c.branch, c.value): c.holds for c in self._conditions[mark:]}
+        self._truncate(mark)
+        for left in reversed(frame.continues.pop()):
+            if not alive:
+                frame.env, self._heap, alive = left.env, left.heap, True
+                continue
+            test = self.values.all_of(as_value(self.values, c) for c in left.conditions[mark:])
+            env, heap = frame.env, self._heap
+            frame.env = self._join(test, left.env, env)
+            self._heap = self._join_heap(test, left.heap, heap)
+            parting = [c for c in left.conditions[mark:] if decided.get((c.branch, c.value), c.holds) is not c.holds]
+            if parting and calls < left.called < self._count_calls():
+                self._note_join(parting[0].branch, left.env, env, left.heap, heap, frame)
 
     def _loop_else(self, body: ir.Block, orelse: ir.Block, frame: Frame) -> bool:
         """The `else` of a loop: skipped where the loop may be left by a `break`."""
@@ -201,8 +250,7 @@ class Statements(Machine):
         test = self.eval(statement.test, frame)
         if self._truth(test) is None:
             self._push(test, True, self._next())
-        self._block(statement.body, frame)
-        self._truncate(mark)
+        self._iteration(statement.body, mark, frame)
         frame.loops.pop()
         self._leave_loop(statement.changed, loop, before, frame)
         return self._loop_else(statement.body, statement.orelse, frame)
@@ -232,8 +280,8 @@ class Statements(Machine):
         if before.op == "list":
             return self.values.make("grown", before, ())
         carried = self.values.make("mu", loop, name, before)
-        if truth_of(before) is False or before in self.values.implied:
-            self._flags[carried] = []
+        if "." not in name:
+            self._flags[(loop, name)] = (carried, [])
         return carried
 
     def _leave_loop(
@@ -249,14 +297,20 @@ class Statements(Machine):
                 key = (base, attribute)
                 after = self._heap.get(key)
                 if after is not None:
+                    self._note_carried(loop, name, after)
                     heap[key] = self._out(loop, name, heap.get(key), after)
             else:
                 after = frame.env.get(head)
                 if after is not None:
+                    self._note_carried(loop, head, after)
                     env[head] = self._out(loop, head, env.get(head), after)
         frame.env, self._heap = env, heap
         if self._flags:
-            self._settle_flags(loop, env)
+            self._settle_flags(loop, changed, env)
+
+    def _note_carried(self, loop: int, name: str, after: Value) -> None:
+        if after.op == "phi" and self._trace is not None:
+            self._trace.carried[(loop, name)] = after
 
     def _out(self, loop: int, name: str, before: Value | None, after: Value) -> Value:
         if before is after or _is_filled(after):
@@ -348,6 +402,9 @@ class Statements(Machine):
         return False
 
     def _jump_statement(self, statement: ir.Jump, frame: Frame) -> bool:
+        if statement.kind == "continue" and frame.continues and not self._dead:
+            left = Left(tuple(self._conditions), dict(frame.env), dict(self._heap), self._count_calls())
+            frame.continues[-1].append(left)
         if statement.kind == "break" and frame.loops and frame.captures:
             # What always leads here has no next iteration.
             loop, here = frame.loops[-1], set(self._conditions)
@@ -400,7 +457,10 @@ class Statements(Machine):
             for item, part in zip(target.items, self._unpack(value, target.items), strict=True):
                 self._assign(item, part, frame, line, is_target)
         elif isinstance(target, ir.Attr):
-            self._heap[(self.eval(target.base, frame), target.name)] = value
+            base = self.eval(target.base, frame)
+            if self._heap.get((base, target.name)) is not value:
+                self._note_effect("set", f"{base.text}.{target.name}", 0, value, frame, line, base)
+            self._heap[(base, target.name)] = value
         elif isinstance(target, ir.Item):
             self._store_item(target, value, frame, line)
         elif isinstance(target, ir.Star):
@@ -419,33 +479,46 @@ class Statements(Machine):
         if name in frame.aliases:
             frame.aliases.pop(name).discard(name)
         is_changed = frame.env.get(name) is not value
+        if is_changed and self._conditions and not is_target and frame.function is not None:
+            self._note_effect("bind", name, frame.serial, value, frame, line)
         frame.env[name] = value
         if name in frame.captured and (is_changed or is_target):
             self._note_binding(name, value, frame, line, is_target)
 
     def _note_flag(self, name: str, value: Value, frame: Frame) -> None:
         for loop in frame.loops:
-            for carried, sets in self._flags.items():
-                if carried.args[0] == loop and carried.args[1] == name:
-                    sets.append((value, tuple(self._conditions)))
+            found = self._flags.get((loop, name))
+            if found is not None:
+                found[1].append((value, tuple(self._conditions)))
 
-    def _settle_flags(self, loop: int, after: dict[str, Value]) -> None:
-        """What a flag that only a condition sets says of that condition: `routing_now` implies `use_routing`."""
-        for carried in [flag for flag in self._flags if flag.args[0] == loop]:
-            common: set[tuple[Value, bool]] | None = None
+    def _settle_flags(self, loop: int, changed: frozenset[str], after: dict[str, Value]) -> None:
+        """What it says of a condition that a loop-carried flag is set: `routing_now` implies `use_routing`.
+
+        A flag is set because it was so before the loop, or because a statement in it has done so.
+        """
+        for name in changed:
+            found = self._flags.pop((loop, name), None)
+            if found is None:
+                continue
+            carried, sets = found
             before = carried.args[2]
-            if before in self.values.implied:
-                common = set(self.values.implied[before])
-            for value, conditions in self._flags.pop(carried):
+            common: set[tuple[Value, bool]] | None = None
+            if truth_of(before) is not False:
+                common = {*consequences(self.values, before, True), *self.values.implied.get(before, ())}
+            for value, conditions in sets:
                 if value is carried or truth_of(value) is False:
                     continue
                 known = {(c.value, c.holds) for c in conditions}
                 known |= consequences(self.values, value, True)
                 known = {(part, holds) for part, holds in known if loop not in part.loops}
                 common = known if common is None else common & known
+                if not common:
+                    break
+            if common is None:
+                common = {(self.values.false, True)}  # it is never set
             if common:
                 self.values.implied[carried] = tuple(common)
-                out = after.get(carried.args[1])
+                out = after.get(name)
                 if out is not None and out.op == "out" and out.args[0] == loop:
                     self.values.implied[out] = tuple(common)
 
@@ -460,6 +533,8 @@ class Statements(Machine):
                 if relative and name in outer.env:
                     test = self.values.all_of(as_value(self.values, c) for c in relative)
                     value = self.values.phi(test, value, outer.env[name])
+                if outer.loops:
+                    self._note_flag(name, value, outer)
                 outer.env[name] = value
                 self._note_binding(name, value, outer, line, False)
                 return
@@ -499,6 +574,7 @@ class Statements(Machine):
     def _store_item(self, target: ir.Item, value: Value, frame: Frame, line: int) -> None:
         base = self.eval(target.base, frame)
         index = self.eval(target.key, frame)
+        self._note_change(target.base, base, "[]", self.values.make("tuple", index, value), frame, line)
         if base.op == "list" and index.op == "const" and isinstance(index.args[1], int):
             items = self._sequence(base)
             position = index.args[1]

@@ -181,6 +181,40 @@ class LateRead(NamedTuple):
     """Qualified name of the function that owns the name."""
 
 
+class Effect(NamedTuple):
+    """A change that outlives its statement: a name bound, an attribute set, an object changed in place."""
+
+    kind: str
+    """`bind`, `set` or `change`."""
+    target: str
+    """What is changed, as the source spells it: `x`, `self.count`."""
+    owner: int
+    """Serial of the frame that has the name; 0 for an attribute."""
+    base: Value | None
+    """The object whose attribute is set, or that is changed in place."""
+    how: str
+    """For a change in place: the method, or `[]` for an item."""
+    value: Value
+    """What is bound, set or added."""
+    serial: int
+    conditions: tuple[Literal, ...]
+    loops: tuple[int, ...]
+    checkpoint: Checkpoint | None
+    """The outermost checkpoint that is being run."""
+    calls: tuple[int, int]
+    """The noted calls that the statement holds, by their indices: from, up to."""
+    site: Site
+
+
+class Join(NamedTuple):
+    """Where the two sides of a test meet again."""
+
+    frame: int
+    """Serial of the frame that holds the test."""
+    joined: dict[tuple[int, str], Value]
+    """What differs by side, by frame (0 for attributes) and name: the choice that it is from there on."""
+
+
 class LoopSeen(NamedTuple):
     """A loop over something that a block is taken from."""
 
@@ -209,6 +243,15 @@ class Trace:
     problems: list[str] = field(default_factory=list)
     every_call: list[AnyCall] | None = None
     """All calls, where they are asked for; then functions of the tree are not expanded."""
+    effects: list[Effect] = field(default_factory=list)
+    joins: dict[int, Join] = field(default_factory=dict)
+    """By the statement that tests, where both of its sides run blocks."""
+    reads: dict[Value, list[tuple[Literal, ...]]] = field(default_factory=dict)
+    """Under which conditions a choice, or what a loop carries, is read by its name."""
+    carried: dict[tuple[int, str], Value] = field(default_factory=dict)
+    """By loop and name: the choice that an iteration leaves to the next one."""
+    returns: list[tuple[tuple[Literal, ...], Value]] = field(default_factory=list)
+    """What the entry returns, with what decides on it."""
 
 
 def literals(conditions: Sequence[Literal]) -> list[tuple[Value, bool]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.paths import CallPaths, Entry
 from conformance.callpaths.trace import Site
+from conformance.facts.ir import Span
 from conformance.findings import Finding, Related, Role, Severity
 from conformance.project.project import Project
 from conformance.rules.base import RuleInfo
@@ -57,6 +58,15 @@ class Context:
     def related(self, role: Role, site: Site, message: str) -> Related:
         """Another place that a finding speaks of."""
         return Related(role, self.calls.place(site), message)
+
+    def line(self, site: Site) -> Site:
+        """The whole line at which a site begins: for statements of which no more is known."""
+        lines = self.project.lines(site.path)[site.span.line - 1 : site.span.line]
+        if not lines:
+            return site
+        line = lines[0].encode("utf-8", "surrogatepass")
+        start, end = len(line) - len(line.lstrip()), len(line.rstrip())
+        return site._replace(span=Span(site.span.line, start, site.span.line, end))
 
     def text(self, site: Site) -> str:
         """The source of a site, white space folded."""

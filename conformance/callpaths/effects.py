@@ -1,0 +1,256 @@
+"""What statements change, and who sees it: a change on one of two routes only.
+
+Two routes of a block part at a test. What either side binds, sets or changes in place is compared side by side: each
+change by what it changes and what it makes of it, the block's own result standing for itself whatever its arguments.
+What is left over on one side counts where the other side has nothing of its own to do with the same thing, and where
+what is changed is read after the sides have met, by code that the other route reaches, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from conformance.callpaths.compare import alternatives
+from conformance.callpaths.conditions import exclusive
+from conformance.callpaths.interpreter import Interpreter
+from conformance.callpaths.machine import READABLE
+from conformance.callpaths.model import Route
+from conformance.callpaths.paths import CallPaths, Entry, Path
+from conformance.callpaths.trace import Effect, Literal, literals
+from conformance.callpaths.values import Value, truth_of, walk
+
+_SAME = frozenset({"contiguous", "clone", "detach", "cpu", "cuda", "requires_grad_", "pin_memory"})
+"""Methods of a tensor whose result has the values that it had."""
+_DEEPEST = 60
+"""Longest chain of choices that is followed from a read to what is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneSided:
+    """A change on one route that the other one lacks, though both reach what reads it."""
+
+    effect: Effect
+    path: Path
+    """The path that has it."""
+    other: Path
+    """The path that runs in its place."""
+    unbound: bool
+    """True where the other path has no value at all for what is changed."""
+
+
+def one_sided(entry: Entry, calls: CallPaths) -> Iterator[OneSided]:
+    """All changes of an entry that one of two routes lacks, each once."""
+    if not entry.trace.effects or not entry.trace.joins:
+        return
+    seen: set[object] = set()
+    sides = _Sides(entry, calls)
+    for block in entry.blocks:
+        if len({path.route for path in block.live}) < 2:
+            continue
+        found = [f for path in block.live for other in block.live for f in sides.compare(path, other)]
+        if not found:
+            continue
+        pairs = {(id(path), id(other)) for path, other in alternatives(block, calls.interpreter)}
+        for one in found:
+            if (id(one.path), id(one.other)) in pairs and one.effect.site not in seen:
+                seen.add(one.effect.site)
+                yield one
+
+
+@dataclass
+class _Sides:
+    """The changes of one entry, by the side of the test that they stand on."""
+
+    entry: Entry
+    calls: CallPaths
+    effects: dict[tuple[int, Value, bool], list[Effect]] = field(init=False)
+    keys: set[Value] = field(init=False)
+
+    def __post_init__(self) -> None:
+        trace = self.entry.trace
+        self.effects = {}
+        for effect in trace.effects:
+            for key in {(c.branch, c.value, c.holds) for c in effect.conditions if c.branch in trace.joins}:
+                self.effects.setdefault(key, []).append(effect)
+        self.keys = {block.key for block in self.entry.blocks if len({p.route for p in block.live}) > 1}
+        self._plain: dict[Value, Value] = {}
+        self._holders: dict[tuple[Value, Value], bool] = {}
+
+    @property
+    def interpreter(self) -> Interpreter:
+        return self.calls.interpreter
+
+    def compare(self, path: Path, other: Path) -> Iterator[OneSided]:
+        """What the path changes and the other one doesn't."""
+        if path.route is other.route:
+            return
+        test = _parting(path, other)
+        if test is None or test.branch not in self.entry.trace.joins:
+            return
+        ours = self._of(path, test, test.holds)
+        if not ours:
+            return
+        theirs = self._of(other, test, not test.holds)
+        more = Counter(self._sign(effect) for effect in ours)
+        more.subtract(Counter(self._sign(effect) for effect in theirs))
+        signed = {self._sign(effect) for effect in theirs}
+        left = {(s[1], s[2]) for s, count in more.items() if count < 0}
+        for effect in ours:
+            sign = self._sign(effect)
+            if more[sign] <= 0 or sign in signed or (effect.owner, effect.target) in left:
+                continue
+            if self._is_seen(effect, ours, theirs, path, other, test):
+                joined = self.entry.trace.joins[test.branch].joined.get((effect.owner, effect.target))
+                yield OneSided(effect, path, other, joined is not None and _may_be_unbound(joined))
+
+    def _of(self, path: Path, test: Literal, holds: bool) -> list[Effect]:
+        """The changes on a path's side of a test, under no other decision than the path's."""
+        against = {(c.branch, c.value, not c.holds) for c in path.raw.conditions}
+        return [
+            effect
+            for effect in self.effects.get((test.branch, test.value, holds), ())
+            if not any((c.branch, c.value, c.holds) in against for c in effect.conditions)
+        ]
+
+    def _sign(self, effect: Effect) -> tuple[object, ...]:
+        return (effect.kind, effect.owner, effect.target, effect.how, self.plain(effect.value))
+
+    def plain(self, value: Value) -> Value:
+        """The value whatever the loop, and with the result of a block in place of the block's call."""
+        found = self._plain.get(value)
+        if found is not None:
+            return found
+        values = self.interpreter.values
+        op, args = value.op, value.args
+        if op == "state":
+            result = self.plain(args[1])
+        elif op == "call" and self._block_of(args[0]) is not None:
+            result = values.make("result", self._block_of(args[0]))
+        else:
+            if op in ("mu", "elem", "index", "out", "pick"):
+                args = (0, *args[1:])
+            result = values.make(op, *(self._plain_part(part) for part in args))
+        self._plain[value] = result
+        return result
+
+    def _plain_part(self, part: object) -> object:
+        if type(part) is Value:
+            return self.plain(part)
+        return tuple(self._plain_part(item) for item in part) if type(part) is tuple else part
+
+    def _block_of(self, callee: Value) -> Value | None:
+        key = self.calls.normal(callee)
+        if key in self.keys:
+            return key
+        if callee.op == "attr" and callee.args[1] in ("__call__", "forward"):
+            return self._block_of(callee.args[0])
+        return None
+
+    # Who sees a change
+
+    def _is_seen(
+        self, effect: Effect, ours: list[Effect], theirs: list[Effect], path: Path, other: Path, test: Literal
+    ) -> bool:
+        join = self.entry.trace.joins[test.branch]
+        joined = join.joined.get((effect.owner, effect.target))
+        if joined is None:
+            return False
+        value = self.plain(effect.value)
+        if effect.kind != "change":
+            if any(self.calls.normal(raw.callee) is path.key for raw in self.entry.trace.calls[slice(*effect.calls)]):
+                return False  # what becomes of the result where it is taken is told apart by its form
+            if self._keeps(value) or _puts_down(effect) or not self._lasts(effect, ours, theirs):
+                return False
+        extra = [c for c in effect.conditions if c.branch != test.branch]
+        if self._excludes(other, extra) or _needs_no_training(extra):
+            return False
+        return any(
+            not self._excludes(other, conditions) and not self._excludes(path, conditions)
+            for conditions in self._reads(joined)
+        )
+
+    def _keeps(self, value: Value) -> bool:
+        """Whether a value has the numbers that another one has: a clone, a detach, a move to another device."""
+        if value.op != "call" or value.args[0].op != "attr":
+            return False
+        name = value.args[0].args[1]
+        if name in _SAME:
+            return True
+        moved = (*value.args[1], *(v for _, v in value.args[2]))
+        return name == "to" and bool(moved) and all("device" in part.text for part in moved)
+
+    def _lasts(self, effect: Effect, ours: list[Effect], theirs: list[Effect]) -> bool:
+        """Whether what a statement binds is part of what its side leaves, and that differs from the other side."""
+        mine = [self.plain(e.value) for e in ours if (e.owner, e.target) == (effect.owner, effect.target)]
+        others = [self.plain(e.value) for e in theirs if (e.owner, e.target) == (effect.owner, effect.target)]
+        if others and others[-1] is mine[-1]:
+            return False
+        value = self.plain(effect.value)
+        return value is mine[-1] or value in set(walk(mine[-1]))
+
+    def _excludes(self, path: Path, conditions: Iterable[Literal]) -> bool:
+        """Whether a path doesn't go where these conditions hold."""
+        own = [*literals(path.raw.conditions)]
+        if path.route is not Route.EAGER:
+            own += [(grad, True) for grad in self.interpreter.grad_tests]
+        loops = {loop for value, _ in own for loop in value.loops}
+        there = [(c.value, c.holds) for c in conditions if not c.value.loops & loops]
+        same = [(c.value, c.holds) for c in conditions]
+        return exclusive(self.interpreter.values, own, there) or exclusive(self.interpreter.values, own, same)
+
+    def _reads(self, joined: Value) -> Iterator[Sequence[Literal]]:
+        """The conditions under which a choice is read, as it is or as part of what is made of it later."""
+        for value, conditions in self.entry.trace.reads.items():
+            if self._holds(value, joined):
+                yield from conditions
+
+    def _holds(self, value: Value, joined: Value, depth: int = 0) -> bool:
+        """Whether a choice, or what a loop carries, can be another choice."""
+        if value is joined:
+            return True
+        key = (value, joined)
+        found = self._holders.get(key)
+        if found is None:
+            self._holders[key] = found = False
+            if depth > _DEEPEST:
+                return False
+            if value.op == "phi":
+                found = any(self._holds(side, joined, depth + 1) for side in value.args[1:])
+            elif value.op in ("mu", "out"):
+                after = self.entry.trace.carried.get((value.args[0], value.args[1]))
+                found = after is not None and self._holds(after, joined, depth + 1)
+                if not found and type(value.args[2]) is Value:
+                    found = self._holds(value.args[2], joined, depth + 1)
+            elif value.op == "state":
+                found = self._holds(value.args[1], joined, depth + 1)
+            self._holders[key] = found
+        return found
+
+
+def _parting(path: Path, other: Path) -> Literal | None:
+    """The test at which two paths part, as the first of them has it."""
+    theirs = {(c.branch, c.value): c.holds for c in other.raw.conditions}
+    for literal in path.raw.conditions:
+        holds = theirs.get((literal.branch, literal.value))
+        if holds is not None and holds is not literal.holds:
+            return literal
+    return None
+
+
+def _needs_no_training(conditions: Iterable[Literal]) -> bool:
+    """Whether something is done out of training only: nothing is recomputed then."""
+    return any(not c.holds and c.value.op == "attr" and c.value.args[1] == "training" for c in conditions)
+
+
+def _puts_down(effect: Effect) -> bool:
+    """Whether a flag is put down where it is up: a route that has no place for something switches it off."""
+    return truth_of(effect.value) is False and any(
+        c.holds and (c.value.text == effect.target or (c.value.op in READABLE and c.value.args[1] == effect.target))
+        for c in effect.conditions
+    )
+
+
+def _may_be_unbound(value: Value) -> bool:
+    return value.op == "phi" and any(side.op == "unbound" for side in value.args[1:])
