@@ -8,6 +8,7 @@ what is changed is read after the sides have met, by code that the other route r
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +20,12 @@ from conformance.callpaths.machine import READABLE
 from conformance.callpaths.model import Route
 from conformance.callpaths.paths import CallPaths, Entry, Path
 from conformance.callpaths.trace import Effect, Literal, literals
-from conformance.callpaths.values import Value, truth_of, walk
+from conformance.callpaths.values import Value, children, truth_of, walk
 
 _SAME = frozenset({"contiguous", "clone", "detach", "cpu", "cuda", "requires_grad_", "pin_memory"})
 """Methods of a tensor whose result has the values that it had."""
+_FOR_LATER = re.compile(r"cache|memo|kv", re.IGNORECASE)
+"""Names of what a call leaves to the next one, which does without it where it is empty."""
 _DEEPEST = 60
 """Longest chain of choices that is followed from a read to what is read."""
 
@@ -36,8 +39,9 @@ class OneSided:
     """The path that has it."""
     other: Path
     """The path that runs in its place."""
-    unbound: bool
-    """True where the other path has no value at all for what is changed."""
+    lacks: str
+    """What the other path has instead: `nothing` at all, `other` (another value), `less` (the object as it was), or
+    `input`: another value where the next block gets it."""
 
 
 def one_sided(entry: Entry, calls: CallPaths) -> Iterator[OneSided]:
@@ -77,6 +81,7 @@ class _Sides:
         self.keys = {block.key for block in self.entry.blocks if len({p.route for p in block.live}) > 1}
         self._plain: dict[Value, Value] = {}
         self._holders: dict[tuple[Value, Value], bool] = {}
+        self._excluded: dict[tuple[int, tuple[Literal, ...]], bool] = {}
 
     @property
     def interpreter(self) -> Interpreter:
@@ -101,9 +106,9 @@ class _Sides:
             sign = self._sign(effect)
             if more[sign] <= 0 or sign in signed or (effect.owner, effect.target) in left:
                 continue
-            if self._is_seen(effect, ours, theirs, path, other, test):
-                joined = self.entry.trace.joins[test.branch].joined.get((effect.owner, effect.target))
-                yield OneSided(effect, path, other, joined is not None and _may_be_unbound(joined))
+            lacks = self._lacks(effect, ours, theirs, path, other, test)
+            if lacks is not None:
+                yield OneSided(effect, path, other, lacks)
 
     def _of(self, path: Path, test: Literal, holds: bool) -> list[Effect]:
         """The changes on a path's side of a test, under no other decision than the path's."""
@@ -150,25 +155,54 @@ class _Sides:
 
     # Who sees a change
 
-    def _is_seen(
+    def _lacks(
         self, effect: Effect, ours: list[Effect], theirs: list[Effect], path: Path, other: Path, test: Literal
-    ) -> bool:
-        join = self.entry.trace.joins[test.branch]
-        joined = join.joined.get((effect.owner, effect.target))
-        if joined is None:
-            return False
-        value = self.plain(effect.value)
-        if effect.kind != "change":
-            if any(self.calls.normal(raw.callee) is path.key for raw in self.entry.trace.calls[slice(*effect.calls)]):
-                return False  # what becomes of the result where it is taken is told apart by its form
-            if self._keeps(value) or _puts_down(effect) or not self._lasts(effect, ours, theirs):
-                return False
+    ) -> str | None:
+        """What the other path has instead, where both reach what reads the change. The dear questions come last."""
         extra = [c for c in effect.conditions if c.branch != test.branch]
-        if self._excludes(other, extra) or _needs_no_training(extra):
+        if _needs_no_training(extra):
+            return None
+        if effect.kind == "change":
+            if effect.base is not None and self._is_given(effect.base):
+                # The caller has it, too.
+                return None if _FOR_LATER.search(effect.target) or self._excludes(other, extra) else "less"
+        else:
+            value = self.plain(effect.value)
+            if any(self.calls.normal(raw.callee) is path.key for raw in self.entry.trace.calls[slice(*effect.calls)]):
+                return None  # what becomes of the result where it is taken is told apart by its form
+            if self._keeps(value) or _puts_down(effect):
+                return None
+            if not self._lasts(effect, ours, theirs):
+                reaches = self._reaches_block(effect, value, path, other) and not self._excludes(other, extra)
+                return "input" if reaches else None
+        joined = self.entry.trace.joins[test.branch].joined.get((effect.owner, effect.target))
+        if joined is None:
+            return None
+        reads = list(self._reads(joined))
+        if (
+            not reads
+            or self._excludes(other, extra)
+            or all(self._excludes(other, read) or self._excludes(path, read) for read in reads)
+        ):
+            return None
+        return "less" if effect.kind == "change" else "nothing" if _may_be_unbound(joined) else "other"
+
+    def _is_given(self, value: Value) -> bool:
+        """Whether an object is one that the entry got as an argument."""
+        while value.op in ("merged", "union", "grown", "mu", "out"):
+            value = value.args[2] if value.op in ("mu", "out") else value.args[0]
+        return value.op == "param" and value.args[1] not in ("variadic", "keywords")
+
+    def _reaches_block(self, effect: Effect, value: Value, path: Path, other: Path) -> bool:
+        """Whether what is made of one block's result is what the next block gets, on this path only.
+
+        What is made of anything else is an argument's own value.
+        """
+        given = [part for argument in path.raw.arguments for part in walk(argument)]
+        if effect.value not in given or not _is_made_of_result(value):
             return False
-        return any(
-            not self._excludes(other, conditions) and not self._excludes(path, conditions)
-            for conditions in self._reads(joined)
+        return not any(
+            _operation(part) == _operation(effect.value) for argument in other.raw.arguments for part in walk(argument)
         )
 
     def _keeps(self, value: Value) -> bool:
@@ -190,15 +224,24 @@ class _Sides:
         value = self.plain(effect.value)
         return value is mine[-1] or value in set(walk(mine[-1]))
 
-    def _excludes(self, path: Path, conditions: Iterable[Literal]) -> bool:
-        """Whether a path doesn't go where these conditions hold."""
-        own = [*literals(path.raw.conditions)]
+    def _excludes(self, path: Path, conditions: Sequence[Literal]) -> bool:
+        """Whether a path doesn't go where these conditions hold, now or in another iteration."""
+        key = (id(path), tuple(conditions))
+        found = self._excluded.get(key)
+        if found is None:
+            found = self._excluded[key] = self._find_excludes(path, conditions)
+        return found
+
+    def _find_excludes(self, path: Path, conditions: Sequence[Literal]) -> bool:
+        values = self.interpreter.values
+        own = literals(path.raw.conditions)
         if path.route is not Route.EAGER:
             own += [(grad, True) for grad in self.interpreter.grad_tests]
+        known = set(own)
         loops = {loop for value, _ in own for loop in value.loops}
-        there = [(c.value, c.holds) for c in conditions if not c.value.loops & loops]
-        same = [(c.value, c.holds) for c in conditions]
-        return exclusive(self.interpreter.values, own, there) or exclusive(self.interpreter.values, own, same)
+        there = [(c.value, c.holds) for c in conditions if (c.value, c.holds) not in known]
+        elsewhere = [(value, holds) for value, holds in there if not value.loops & loops]
+        return bool(there) and (exclusive(values, own, there) or exclusive(values, own, elsewhere))
 
     def _reads(self, joined: Value) -> Iterator[Sequence[Literal]]:
         """The conditions under which a choice is read, as it is or as part of what is made of it later."""
@@ -237,6 +280,25 @@ def _parting(path: Path, other: Path) -> Literal | None:
         if holds is not None and holds is not literal.holds:
             return literal
     return None
+
+
+def _is_made_of_result(value: Value) -> bool:
+    """Whether a value is made of what a block has just given, not of what a loop carries."""
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if part.op == "result":
+            return True
+        if part.op not in ("mu", "out", "phi"):
+            stack.extend(children(part))
+    return False
+
+
+def _operation(value: Value) -> object:
+    """The operator or the method that makes a value."""
+    if value.op == "call":
+        return value.args[0].args[1] if value.args[0].op == "attr" else value.args[0]
+    return (value.op, value.args[0]) if value.op == "op" else None
 
 
 def _needs_no_training(conditions: Iterable[Literal]) -> bool:

@@ -142,7 +142,9 @@ class Statements(Machine):
         if self._trace is None or self._dead:
             return
         joined = {
-            (frame.serial, name): value for name, value in frame.env.items() if env_body.get(name) is not env_else.get(name)
+            (frame.serial, name): value
+            for name, value in frame.env.items()
+            if env_body.get(name) is not env_else.get(name)
         }
         for key, value in self._heap.items():
             if heap_body.get(key) is not heap_else.get(key):
@@ -192,7 +194,7 @@ class Statements(Machine):
         loop = self._next()
         if self._trace is not None:
             self._trace.loops.append(LoopSeen(loop, self._site(frame, statement.span), iterable))
-        before = self._enter_loop(statement.changed, loop, frame)
+        before = self._enter_loop(statement, loop, frame)
         loops = len(frame.loops)
         if not _is_single(iterable):
             frame.loops.append(loop)
@@ -200,7 +202,7 @@ class Statements(Machine):
         self._assign(statement.target, self.iterate(iterable, loop), frame, statement.span.line, is_target=True)
         self._iteration(statement.body, mark, frame)
         del frame.loops[loops:]
-        self._leave_loop(statement.changed, loop, before, frame)
+        self._leave_loop(statement, loop, before, frame)
         return self._loop_else(statement.body, statement.orelse, frame)
 
     def _iteration(self, body: ir.Block, mark: int, frame: Frame) -> None:
@@ -243,7 +245,7 @@ class Statements(Machine):
 
     def _while_statement(self, statement: ir.While, frame: Frame) -> bool:
         loop = self._next()
-        before = self._enter_loop(statement.changed, loop, frame)
+        before = self._enter_loop(statement, loop, frame)
         frame.loops.append(loop)
         mark = len(self._conditions)
         self._usage = "other"
@@ -252,15 +254,15 @@ class Statements(Machine):
             self._push(test, True, self._next())
         self._iteration(statement.body, mark, frame)
         frame.loops.pop()
-        self._leave_loop(statement.changed, loop, before, frame)
+        self._leave_loop(statement, loop, before, frame)
         return self._loop_else(statement.body, statement.orelse, frame)
 
     def _enter_loop(
-        self, changed: frozenset[str], loop: int, frame: Frame
+        self, statement: ir.For | ir.While, loop: int, frame: Frame
     ) -> tuple[dict[str, Value], dict[Any, Value]]:
         env, heap = frame.env, self._heap
         frame.env, self._heap = dict(env), dict(heap)
-        for name in changed:
+        for name in statement.changed:
             head, _, attribute = name.partition(".")
             if attribute:
                 base = frame.env.get(head)
@@ -268,7 +270,9 @@ class Statements(Machine):
                     old = heap.get((base, attribute), self.values.make("attr", base, attribute))
                     self._heap[(base, attribute)] = self._mu(loop, name, old)
             elif head in env:
-                frame.env[head] = self._mu(loop, head, env[head])
+                carried = frame.env[head] = self._mu(loop, head, env[head])
+                if head in statement.kept and carried is not env[head]:
+                    self.values.kept[carried] = self.values.kept.get(env[head], env[head])
                 length = self._length(env[head]) if env[head].op in ("tuple", "mu", "out", "state") else None
                 if length is not None:
                     frame.states[head] = length
@@ -285,10 +289,14 @@ class Statements(Machine):
         return carried
 
     def _leave_loop(
-        self, changed: frozenset[str], loop: int, before: tuple[dict[str, Value], dict[Any, Value]], frame: Frame
+        self,
+        statement: ir.For | ir.While,
+        loop: int,
+        before: tuple[dict[str, Value], dict[Any, Value]],
+        frame: Frame,
     ) -> None:
         env, heap = dict(before[0]), dict(before[1])
-        for name in changed:
+        for name in statement.changed:
             head, _, attribute = name.partition(".")
             if attribute:
                 base = frame.env.get(head)
@@ -303,10 +311,13 @@ class Statements(Machine):
                 after = frame.env.get(head)
                 if after is not None:
                     self._note_carried(loop, head, after)
-                    env[head] = self._out(loop, head, env.get(head), after)
+                    old = env.get(head)
+                    left = env[head] = self._out(loop, head, old, after)
+                    if old is not None and left is not old and head in statement.kept:
+                        self.values.kept[left] = self.values.kept.get(old, old)
         frame.env, self._heap = env, heap
         if self._flags:
-            self._settle_flags(loop, changed, env)
+            self._settle_flags(loop, statement.changed, env)
 
     def _note_carried(self, loop: int, name: str, after: Value) -> None:
         if after.op == "phi" and self._trace is not None:

@@ -113,6 +113,8 @@ class Values:
         """`phi is None`, since choices of choices share their parts."""
         self.implied: dict[Value, tuple[tuple[Value, bool], ...]] = {}
         """What a truthy flag that a loop carries says: the conditions under which alone it is set."""
+        self.kept: dict[Value, Value] = {}
+        """What a loop changes in place only is the same object still: its symbol, and what it was before."""
         self.none = self.const(None)
         self.true = self.const(True)
         self.false = self.const(False)
@@ -252,6 +254,7 @@ class Values:
             if known is not None:
                 return self.true if known else self.false
         if kind == "is" and right is self.none:
+            left = self.kept.get(left, left)
             if left.op in _NEVER_NONE:
                 return self.false
             if left.op == "phi":

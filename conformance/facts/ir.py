@@ -193,6 +193,8 @@ class For(NamedTuple):
     orelse: Block
     changed: frozenset[str]
     """Names and dotted attributes that the body, the target included, may re-bind or mutate."""
+    kept: frozenset[str]
+    """Those of them that nothing in the body re-binds: the object stays, whatever is done to it."""
     span: Span
 
 
@@ -201,6 +203,7 @@ class While(NamedTuple):
     body: Block
     orelse: Block
     changed: frozenset[str]
+    kept: frozenset[str]
     line: int
 
 

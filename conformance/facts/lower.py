@@ -93,7 +93,7 @@ _MUTATORS = frozenset(
 class _Scope:
     """Names of one function while its body is lowered."""
 
-    __slots__ = ("bound", "changed", "global_", "is_generator", "nonlocal_", "read_inside")
+    __slots__ = ("bound", "bound_again", "changed", "global_", "is_generator", "nonlocal_", "read_inside")
 
     def __init__(self) -> None:
         self.bound: set[str] = set()
@@ -103,11 +103,18 @@ class _Scope:
         """Names that functions inside read without binding them."""
         self.changed: list[set[str]] = []
         """One set for each loop that is being lowered: what its body changes."""
+        self.bound_again: list[set[str]] = []
+        """The same, without what is only changed in place."""
         self.is_generator = False
 
     def bind(self, name: str) -> None:
         self.bound.add(name)
+        self.bind_again(name)
+
+    def bind_again(self, name: str) -> None:
         self.change(name)
+        for bound in self.bound_again:
+            bound.add(name)
 
     def change(self, name: str) -> None:
         for changed in self.changed:
@@ -157,7 +164,7 @@ class Lowerer:
         if self._scopes:
             self._scopes[-1].read_inside |= free
             for name_ in scope.nonlocal_:
-                self._scopes[-1].change(name_)
+                self._scopes[-1].bind_again(name_)
         return Function(
             name=name,
             qualname=qualname,
@@ -241,10 +248,10 @@ class Lowerer:
 
     def _for(self, node: ast.For | ast.AsyncFor, out: list[Statement]) -> None:
         iterable = self.expr(node.iter)
-        changed = self._enter_loop()
+        self._enter_loop()
         target = self.target(node.target)
         body = self.block(node.body)
-        self._leave_loop()
+        changed, kept = self._leave_loop()
         orelse = self.block(node.orelse)
         span = Span(
             node.lineno + self._offset,
@@ -252,24 +259,26 @@ class Lowerer:
             (node.iter.end_lineno or node.lineno) + self._offset,
             node.iter.end_col_offset or node.col_offset,
         )
-        out.append(For(target, iterable, body, orelse, frozenset(changed), span))
+        out.append(For(target, iterable, body, orelse, changed, kept, span))
 
     def _while(self, node: ast.While, out: list[Statement]) -> None:
-        changed = self._enter_loop()
+        self._enter_loop()
         test = self.expr(node.test)
         body = self.block(node.body)
-        self._leave_loop()
-        out.append(While(test, body, self.block(node.orelse), frozenset(changed), node.lineno + self._offset))
+        changed, kept = self._leave_loop()
+        out.append(While(test, body, self.block(node.orelse), changed, kept, node.lineno + self._offset))
 
-    def _enter_loop(self) -> set[str]:
-        changed: set[str] = set()
+    def _enter_loop(self) -> None:
         if self._scopes:
-            self._scopes[-1].changed.append(changed)
-        return changed
+            self._scopes[-1].changed.append(set())
+            self._scopes[-1].bound_again.append(set())
 
-    def _leave_loop(self) -> None:
-        if self._scopes:
-            self._scopes[-1].changed.pop()
+    def _leave_loop(self) -> tuple[frozenset[str], frozenset[str]]:
+        """What the loop changes, and what of it is only changed in place."""
+        if not self._scopes:
+            return frozenset(), frozenset()
+        changed, bound = self._scopes[-1].changed.pop(), self._scopes[-1].bound_again.pop()
+        return frozenset(changed), frozenset(changed - bound)
 
     def _try(self, node: Any, out: list[Statement]) -> None:
         body = self.block(node.body)
@@ -393,7 +402,7 @@ class Lowerer:
             return Name(node.id)
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and self._scopes:
-                self._scopes[-1].change(f"{node.value.id}.{node.attr}")
+                self._scopes[-1].bind_again(f"{node.value.id}.{node.attr}")
             return Attr(self.expr(node.value), node.attr)
         if isinstance(node, ast.Subscript):
             self._mutated(node.value)

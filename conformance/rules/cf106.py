@@ -54,6 +54,13 @@ from conformance.findings import Finding
 from conformance.rules.context import Context
 from conformance.rules.words import route_words, setting
 
+_USES = {
+    "nothing": "both paths use it later: the {there} path gives it no value",
+    "other": "both paths use it later: the {there} path goes on with another value",
+    "less": "both paths use it later: the {there} path leaves it as it is",
+    "input": "the next block gets it: on the {there} path that one gets another value",
+}
+
 
 def check(context: Context) -> Iterator[Finding]:
     for entry in context.entries:
@@ -65,16 +72,10 @@ def _finding(context: Context, found: OneSided) -> Finding:
     effect, path, other = found.effect, found.path, found.other
     here, there = route_words(path.route), route_words(other.route)
     name = effect.target
-    if found.unbound:
-        lacks = f"the {there} path gives it no value"
-    elif effect.kind == "change":
-        lacks = f"the {there} path leaves it as it is"
-    else:
-        lacks = f"the {there} path goes on with another value"
     verb = "changed" if effect.kind == "change" else "set"
     message = (
-        f"`{name}` is {verb} here on the {here} path only, and both paths use it later: {lacks}. "
-        "Move the statement after the branches, or do the same on both paths."
+        f"`{name}` is {verb} here on the {here} path only, and {_USES[found.lacks].format(there=there)}. "
+        "Do the same on both paths."
     )
     return context.finding(
         context.line(effect.site),
