@@ -652,6 +652,7 @@ class Calls(Machine):
         is_super = caller == function.facts.name  # an override that calls the method of its base
         if (
             is_super
+            or self._thorough
             or self._worth_expanding(function, arguments, keywords)
             or self.leads_to_likely(function, instance.args[0])
         ):

@@ -43,6 +43,7 @@ class Frame:
         "captures",
         "condition_mark",
         "continues",
+        "copies",
         "env",
         "failures",
         "function",
@@ -86,6 +87,8 @@ class Frame:
         self.yields: list[Value] = []
         self.continues: list[list[Left]] = []
         """For each open loop: how iterations that a `continue` ends leave things."""
+        self.copies: set[str] = set()
+        """Names of what a call has given: `list(x)` is no other name of `x`, though it holds the same."""
         self.states: dict[str, int] = {}
         """Lengths of the tuples that a loop carries: they keep them."""
         self.aliases: dict[str, set[str]] = {}

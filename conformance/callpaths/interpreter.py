@@ -34,11 +34,13 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         owner: ClassDef | None,
         settings: Mapping[str, Value] | None = None,
         every_call: bool = False,
+        thorough: bool = False,
     ) -> Trace | None:
         """Runs a function as an entry: parameters are symbols, `self` is an instance of `owner`.
 
         `settings` are parameters whose values are known. With `every_call` all its calls are noted, and functions of
-        the tree stay closed. None when the function's text can't be read.
+        the tree stay closed; a `thorough` run expands every method of the class that it calls. None when the
+        function's text can't be read.
         """
         summary = self.project.summary(function)
         if summary is None:
@@ -51,6 +53,7 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         self._backwards = []
         self._enter_parameters(frame, summary, owner, function)
         frame.env.update(settings or {})
+        was_thorough, self._thorough = self._thorough, thorough
         self._stack.append((frame, summary.span, (function.module.path, summary.qualname)))
         if any(self._turns_grad_off(function, decorator) for decorator in function.facts.decorators):
             for grad in self._grad_on:
@@ -63,6 +66,7 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
             trace.problems.append("nested too deeply to follow")
         self._finish(frame)
         trace.returns = frame.returns
+        self._thorough = was_thorough
         self._resume(saved)
         return trace
 

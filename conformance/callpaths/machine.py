@@ -67,6 +67,8 @@ class Machine:
         """True when a block was left on the only side of a test that the present arguments allow."""
         self._called = 0
         """How many calls were noted when the present statement began."""
+        self._thorough = False
+        """True where every method of the class is expanded, whether it has to do with checkpoints or not."""
         self._quiet = False
         """True while a name is read for a tensor's shape or type only: those outlive most re-bindings."""
         self._watched: list[Any] | None = None
@@ -289,6 +291,9 @@ class Machine:
             while holder is not None and expression.id not in holder.env:
                 holder = holder.parent
             owner = -1 if holder is None else holder.serial
+            if holder is not None and expression.id in holder.copies:
+                self._note_effect("change", expression.id, owner, value, frame, line, None, how)
+                return
         self._note_effect("change", spelled(expression, base), owner, value, frame, line, base, how)
 
     def _module_frame(self, module: ModuleFacts) -> Frame:

@@ -101,6 +101,8 @@ class CallPaths:
         self.callables = Callables(self.interpreter)
         self.gradients = Gradients(self.interpreter)
         self._uses: dict[int, tuple[Use, ...]] = {}
+        self.may_write: dict[ClassDef, bool] = {}
+        """Classes that may change something while they run."""
 
     # Entries
 
@@ -334,6 +336,10 @@ class CallPaths:
             unknown=shown_unknown,
         )
         return Path(raw, key, route, bindings, unknown, public)
+
+    def bind(self, method: FunctionDef, raw: RawCall) -> Bound:
+        """A call bound to the method that it runs."""
+        return bind(_parameters(method), raw.arguments, raw.keywords)
 
     def _why_no_class(self, callee: Value) -> str:
         if callee.op == "param":

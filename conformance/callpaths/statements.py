@@ -44,6 +44,11 @@ class Statements(Machine):
         value = self.eval(statement.value, frame)
         for target in statement.targets:
             self._assign(target, value, frame, statement.line)
+            if type(target) is ir.Name:
+                if type(statement.value) is ir.Call:
+                    frame.copies.add(target.id)
+                else:
+                    frame.copies.discard(target.id)
         if value.op in MUTABLE:
             self._note_aliases(statement, frame)
         return True

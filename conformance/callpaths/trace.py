@@ -191,7 +191,7 @@ class Effect(NamedTuple):
     owner: int
     """Serial of the frame that has the name; 0 for an attribute."""
     base: Value | None
-    """The object whose attribute is set, or that is changed in place."""
+    """The object whose attribute is set, or that is changed in place; None for what a call has given."""
     how: str
     """For a change in place: the method, or `[]` for an item."""
     value: Value

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.paths import CallPaths, Entry
 from conformance.callpaths.trace import Site
-from conformance.facts.ir import Span
 from conformance.findings import Finding, Related, Role, Severity
 from conformance.project.project import Project
 from conformance.rules.base import RuleInfo
@@ -66,7 +65,8 @@ class Context:
             return site
         line = lines[0].encode("utf-8", "surrogatepass")
         start, end = len(line) - len(line.lstrip()), len(line.rstrip())
-        return site._replace(span=Span(site.span.line, start, site.span.line, end))
+        span = site.span._replace(column=start, end_line=site.span.line, end_column=end)
+        return site._replace(span=span)
 
     def text(self, site: Site) -> str:
         """The source of a site, white space folded."""

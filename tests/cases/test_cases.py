@@ -22,15 +22,17 @@ KINDS = {
     "arg_dropped",
     "arg_extra",
     "arg_misplaced",
+    "branch_statement",
     "closure_branches_differ",
     "gate_literal",
     "kwargs_lost_in_wrapper",
     "kwargs_to_checkpoint",
     "late_binding",
     "missing_use_reentrant",
+    "state_mutated",
 }
 """The kinds of defect that the present rules are about."""
-CODES = {"CF101", "CF102", "CF103", "CF108", "CF201", "CF202", "CF203", "CF204", "CF301"}
+CODES = {"CF101", "CF102", "CF103", "CF106", "CF108", "CF201", "CF202", "CF203", "CF204", "CF205", "CF301"}
 
 EXPECTED = {path.parent: json.loads(path.read_text(encoding="utf-8")) for path in sorted(CASES.glob("*/expect.json"))}
 WRONG = [folder for folder, expected in EXPECTED.items() if expected["kind"] in KINDS]
