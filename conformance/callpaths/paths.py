@@ -339,7 +339,7 @@ class CallPaths:
 
     def bind(self, method: FunctionDef, raw: RawCall) -> Bound:
         """A call bound to the method that it runs."""
-        return bind(_parameters(method), raw.arguments, raw.keywords)
+        return bind(without_self(method), raw.arguments, raw.keywords)
 
     def _why_no_class(self, callee: Value) -> str:
         if callee.op == "param":
