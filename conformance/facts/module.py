@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from conformance.facts.ir import Expr, Function, Imported, Parameter, Span
 from conformance.facts.lower import FunctionNode, Lowerer, import_bindings
+from conformance.facts.sites import FunctionSites, function_sites
 
 _WORDS = ("heckpoint", "CHECKPOINT", "remat", "ckpt")
 """Parts of words about checkpointing, in the spellings that occur; a plain search is many times a pattern's speed."""
@@ -52,6 +53,16 @@ class FunctionFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldFacts:
+    """An annotated name at class level: what a dataclass makes a parameter of."""
+
+    name: str
+    annotation: str
+    """The last name of the annotation, without what is in brackets."""
+    default: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
 class ClassFacts:
     """A class at module level, or inside another one."""
 
@@ -65,6 +76,9 @@ class ClassFacts:
     """Class-level `name = expression`; the last one."""
     redefined: frozenset[str]
     """Methods defined more than once without an overload or property decorator: conditional definitions."""
+    fields: tuple[FieldFacts, ...]
+    has_keywords: bool
+    """Whether the class statement has keywords: a metaclass, or what `__init_subclass__` takes."""
     span: Span
 
 
@@ -82,6 +96,8 @@ class ModuleFacts:
     assigns: dict[str, Expr]
     calls: tuple[Expr, ...]
     """Expression statements at module level that are calls: registrations."""
+    sites: dict[str, FunctionSites]
+    """The calls of each function by its qualified name; none in a file without a word of checkpointing."""
     summaries: dict[str, Function] = field(default_factory=dict)
 
     def all_functions(self) -> Iterator[FunctionFacts]:
@@ -177,6 +193,8 @@ class _Scan:
         self._assigns: dict[str, Expr] = {}
         self._calls: list[Expr] = []
         self._summaries: dict[str, Function] = {}
+        self._nodes: dict[str, FunctionNode] = {}
+        """The functions whose calls are noted once all names of the module are known."""
 
     def _likely_lines(self) -> list[int]:
         """Numbers of the lines with a word of checkpointing."""
@@ -199,6 +217,7 @@ class _Scan:
 
     def run(self, tree: ast.Module) -> ModuleFacts:
         self._module_level(tree.body)
+        known = {*self._imports, *self._functions, *self._classes, *self._assigns}
         return ModuleFacts(
             path=self._path,
             imports=self._imports,
@@ -208,6 +227,7 @@ class _Scan:
             classes=self._classes,
             assigns=self._assigns,
             calls=tuple(self._calls),
+            sites={qualname: function_sites(node, known) for qualname, node in self._nodes.items()},
             summaries=self._summaries,
         )
 
@@ -295,6 +315,8 @@ class _Scan:
             parameters = summary.parameters
         else:
             parameters = self._lowerer.parameters(node.args)
+        if self._likely:
+            self._nodes[qualname] = node
         return FunctionFacts(
             name=node.name,
             qualname=qualname,
@@ -313,7 +335,8 @@ class _Scan:
         methods: dict[str, FunctionFacts] = {}
         assigns: dict[str, Expr] = {}
         redefined: set[str] = set()
-        self._class_level(node.body, qualname, methods, assigns, redefined)
+        fields: list[FieldFacts] = []
+        self._class_level(node.body, qualname, methods, assigns, redefined, fields)
         self._classes[qualname] = ClassFacts(
             name=node.name,
             qualname=qualname,
@@ -322,6 +345,8 @@ class _Scan:
             methods=methods,
             assigns=assigns,
             redefined=frozenset(redefined),
+            fields=tuple(fields),
+            has_keywords=bool(node.keywords),
             span=self._lowerer.span(node),
         )
 
@@ -332,6 +357,7 @@ class _Scan:
         methods: dict[str, FunctionFacts],
         assigns: dict[str, Expr],
         redefined: set[str],
+        fields: list[FieldFacts],
     ) -> None:
         overloaded: set[str] = set()
         for node in body:
@@ -352,13 +378,16 @@ class _Scan:
                     if isinstance(target, ast.Name):
                         assigns[target.id] = self._lowerer.expr(node.value)
             elif isinstance(node, ast.AnnAssign):
-                if isinstance(node.target, ast.Name) and node.value is not None:
-                    assigns[node.target.id] = self._lowerer.expr(node.value)
+                if isinstance(node.target, ast.Name):
+                    value = None if node.value is None else self._lowerer.expr(node.value)
+                    fields.append(FieldFacts(node.target.id, _annotation(node.annotation), value))
+                    if value is not None:
+                        assigns[node.target.id] = value
             elif isinstance(node, ast.If):
-                self._class_level(node.body, qualname, methods, assigns, redefined)
-                self._class_level(node.orelse, qualname, methods, assigns, redefined)
+                self._class_level(node.body, qualname, methods, assigns, redefined, fields)
+                self._class_level(node.orelse, qualname, methods, assigns, redefined, fields)
             elif isinstance(node, ast.Try):
-                self._class_level(node.body, qualname, methods, assigns, redefined)
+                self._class_level(node.body, qualname, methods, assigns, redefined, fields)
 
 
 def _bound_names(node: ast.stmt) -> set[str]:
@@ -375,6 +404,15 @@ def _bound_names(node: ast.stmt) -> set[str]:
 def _is_accessor(node: FunctionNode) -> bool:
     """`@x.setter` and `@x.deleter`: the getter stays the method of that name."""
     return any(isinstance(d, ast.Attribute) and d.attr in ("setter", "deleter") for d in node.decorator_list)
+
+
+def _annotation(node: ast.expr) -> str:
+    """The last name of an annotation: `ClassVar` of `typing.ClassVar[int]`."""
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.split("[", 1)[0].rsplit(".", 1)[-1]
+    return _last_name(node) or ""
 
 
 def _last_name(node: ast.expr) -> str | None:
