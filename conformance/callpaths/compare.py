@@ -34,25 +34,44 @@ def _pairs(paths: list[Path], interpreter: Interpreter) -> Iterator[tuple[Path, 
     if len(paths) > _MOST_PATHS:
         return
     pairs: dict[tuple[int, int], tuple[Path, Path]] = {}
-    for path in paths:
+    found = {path: list(_candidates(path, paths, interpreter)) for path in paths}
+    settled = {
+        (path, other.route)
+        for path, candidates in found.items()
+        for depth, same, other in candidates
+        if same and _is_same_statement(depth)
+    }
+    for path, candidates in found.items():
         own: dict[Route, list[tuple[int, Path]]] = {}
         outside: dict[Route, list[tuple[int, Path]]] = {}
-        for other in paths:
-            if other.route is path.route or not _same_choice(path, other, interpreter):
-                continue
-            same = iteration(path) == iteration(other)
-            depth = _parting(path, other, interpreter, same)
-            if depth is not None:
-                group = own if same else outside
-                group.setdefault(other.route, []).append((depth, other))
-        for candidates in (own or outside).values():
-            deepest = max(depth for depth, _ in candidates)
-            nearest = [other for depth, other in candidates if depth == deepest]
+        for depth, same, other in candidates:
+            if same and not _is_same_statement(depth) and (other, path.route) in settled:
+                continue  # it stands for the other side of its own statement
+            group = own if same else outside
+            group.setdefault(other.route, []).append((depth, other))
+        for chosen in (own or outside).values():
+            deepest = max(depth for depth, _ in chosen)
+            nearest = [other for depth, other in chosen if depth == deepest]
             for other in nearest:
                 if _same_turn(path, other, paths):
                     pairs[(id(path), id(other))] = (path, other)
                     pairs[(id(other), id(path))] = (other, path)
     yield from pairs.values()
+
+
+def _candidates(path: Path, paths: list[Path], interpreter: Interpreter) -> Iterator[tuple[int, bool, Path]]:
+    """Paths on other routes that may stand for one: how late they part, and whether in the same iteration."""
+    for other in paths:
+        if other.route is not path.route and _same_choice(path, other, interpreter):
+            same = iteration(path) == iteration(other)
+            depth = parting(path, other, interpreter, same)
+            if depth is not None:
+                yield depth, same, other
+
+
+def _is_same_statement(depth: int) -> bool:
+    """Whether two paths part at one statement, of which each is a side."""
+    return depth % 2 == 1
 
 
 def _same_turn(path: Path, other: Path, paths: list[Path]) -> bool:
@@ -82,7 +101,7 @@ def iteration(path: Path) -> tuple[int, ...]:
     return tuple(loop for loop in raw.loops if loop < raw.checkpoint.start)
 
 
-def _parting(first: Path, second: Path, interpreter: Interpreter, same_iteration: bool) -> int | None:
+def parting(first: Path, second: Path, interpreter: Interpreter, same_iteration: bool) -> int | None:
     """How late the paths part, or None when they are no alternatives: nothing, or more than one test, parts them."""
     values = interpreter.values
     if same_iteration:

@@ -77,6 +77,8 @@ class Entry:
     loops: int
     unresolved: list[tuple[Site, str]]
     public: EntryPaths
+    rest: list[BlockPaths]
+    """What else is called, and is no block for what is known of it."""
 
 
 @dataclass(slots=True)
@@ -204,8 +206,10 @@ class CallPaths:
             unresolved_loops=tuple(self.place(site) for site, _ in unresolved),
             problems=tuple(trace.problems),
         )
+        gates = _once(trace.gates)
+        rest = [group for group in groups.values() if group not in blocks]
         return Entry(
-            function.module, owner, function, blocks, _once(trace.gates), trace.late, trace, loops, unresolved, public
+            function.module, owner, function, blocks, gates, trace.late, trace, loops, unresolved, public, rest
         )
 
     def _is_block(self, group: BlockPaths) -> bool:
