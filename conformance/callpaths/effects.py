@@ -81,6 +81,7 @@ class _Sides:
         self.keys = {block.key for block in self.entry.blocks if len({p.route for p in block.live}) > 1}
         self._plain: dict[Value, Value] = {}
         self._holders: dict[tuple[Value, Value], bool] = {}
+        self._read: dict[Value, list[tuple[Literal, ...]]] = {}
         self._excluded: dict[tuple[int, tuple[Literal, ...]], bool] = {}
 
     @property
@@ -172,15 +173,13 @@ class _Sides:
                 return None  # what becomes of the result where it is taken is told apart by its form
             if self._keeps(value) or _puts_down(effect):
                 return None
-            if not self._lasts(effect, ours, theirs):
-                reaches = self._reaches_block(effect, value, path, other) and not self._excludes(other, extra)
-                return "input" if reaches else None
         joined = self.entry.trace.joins[test.branch].joined.get((effect.owner, effect.target))
-        if joined is None:
-            return None
-        reads = list(self._reads(joined))
+        reads = [] if joined is None else self._reads(joined)
+        if effect.kind != "change" and not (reads and self._lasts(effect, ours, theirs)):
+            reaches = self._reaches_block(effect, value, path, other) and not self._excludes(other, extra)
+            return "input" if reaches else None
         if (
-            not reads
+            joined is None
             or self._excludes(other, extra)
             or all(self._excludes(other, read) or self._excludes(path, read) for read in reads)
         ):
@@ -198,8 +197,9 @@ class _Sides:
 
         What is made of anything else is an argument's own value.
         """
-        given = [part for argument in path.raw.arguments for part in walk(argument)]
-        if effect.value not in given or not _is_made_of_result(value):
+        if not _is_made_of_result(value):
+            return False
+        if not any(part is effect.value for argument in path.raw.arguments for part in walk(argument)):
             return False
         return not any(
             _operation(part) == _operation(effect.value) for argument in other.raw.arguments for part in walk(argument)
@@ -222,7 +222,7 @@ class _Sides:
         if others and others[-1] is mine[-1]:
             return False
         value = self.plain(effect.value)
-        return value is mine[-1] or value in set(walk(mine[-1]))
+        return any(part is value for part in walk(mine[-1]))
 
     def _excludes(self, path: Path, conditions: Sequence[Literal]) -> bool:
         """Whether a path doesn't go where these conditions hold, now or in another iteration."""
@@ -243,11 +243,14 @@ class _Sides:
         elsewhere = [(value, holds) for value, holds in there if not value.loops & loops]
         return bool(there) and (exclusive(values, own, there) or exclusive(values, own, elsewhere))
 
-    def _reads(self, joined: Value) -> Iterator[Sequence[Literal]]:
+    def _reads(self, joined: Value) -> list[tuple[Literal, ...]]:
         """The conditions under which a choice is read, as it is or as part of what is made of it later."""
-        for value, conditions in self.entry.trace.reads.items():
-            if self._holds(value, joined):
-                yield from conditions
+        found = self._read.get(joined)
+        if found is None:
+            reads = self.entry.trace.reads.items()
+            found = [c for value, conditions in reads if self._holds(value, joined) for c in conditions]
+            self._read[joined] = found
+        return found
 
     def _holds(self, value: Value, joined: Value, depth: int = 0) -> bool:
         """Whether a choice, or what a loop carries, can be another choice."""

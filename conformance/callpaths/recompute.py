@@ -26,8 +26,10 @@ _DEEPEST = 4
 """How many modules inside modules are looked into."""
 _WRITES = re.compile(
     r"\bself(?:\.\w+)+(?:\[[^\]\n]*\])*\s*(?:[-+*/|&@]|//|\*\*)?=(?!=)"
-    r"|\.(?:append|appendleft|extend|insert|update|setdefault|\w+_)\("
-    r"|\w\[[^\]\n]*\]\s*(?:[-+*/])?=(?!=)"
+    r"|\bself(?:\.\w+)*\.[a-z]\w*_\("
+    r"|^[ \t]*(?P<item>[\w.]+)\[[^\n]*\]\s*(?:[-+*/])?=(?!=)"
+    r"|(?P<name>[\w.]+)\.(?:append|appendleft|extend|insert|update|setdefault)\(",
+    re.MULTILINE,
 )
 """What a function that changes something may look like."""
 _MADE = re.compile(r"\b([A-Z]\w*)\s*\(")
@@ -52,7 +54,7 @@ _CASTS = frozenset(
         "train",
     }
 )
-_PASSIVE = re.compile(r"__init__$|(set|enable|disable|_set|from|load|save|reset|_init|init)_")
+_PASSIVE = re.compile(r"__(?!call__)\w+__$|(set|enable|disable|_set|from|load|save|_?reset|_?init\w*|fuse|unfuse)_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +132,12 @@ class _Recompute:
         if depth >= _DEEPEST:
             return
         for raw in trace.calls:
-            if raw.direct is not None or raw.dead or self._is_off(raw.conditions, owner):
+            if raw.direct is not None or raw.dead:
                 continue
-            for cls in self._interpreter.classes_of(raw.callee):
-                if not isinstance(cls, ClassDef) or not self._may_write(cls):
-                    continue
+            classes = [c for c in self._interpreter.classes_of(raw.callee) if isinstance(c, ClassDef)]
+            for cls in filter(self._may_write, classes):
+                if self._is_off(raw.conditions, owner):
+                    break
                 called = self._calls.signature(cls, raw.method)
                 if called is None:
                     continue
@@ -173,7 +176,7 @@ class _Recompute:
             for facts in base.facts.methods.values():
                 source = project.source_of(project.function_def(base.module, facts, base))
                 if _PASSIVE.match(facts.name) is None:
-                    if _WRITES.search(source):
+                    if _looks_like_writing(source):
                         return True
                 elif facts.name == "__init__":
                     for name in dict.fromkeys(_MADE.findall(source)):
@@ -186,9 +189,9 @@ class _Recompute:
 
     def _judge(self, effect: Effect, trace: Trace, owner: ClassDef, outliving: frozenset[str]) -> bool | None:
         """Whether the second run computes something else; None where nothing is wrong, or nothing is certain."""
-        if self._is_off(effect.conditions, owner) or effect.base is None:
+        if effect.base is None or not (_outlives(effect.base, outliving) or effect.owner == -1):
             return None
-        if not (_outlives(effect.base, outliving) or effect.owner == -1):
+        if self._is_off(effect.conditions, owner):
             return None
         values = self._interpreter.values
         if effect.kind == "set":
@@ -330,6 +333,17 @@ class _Rebuild:
             made = tuple(self._part(item) for item in part)
             return part if all(a is b for a, b in zip(made, part, strict=True)) else made
         return part
+
+
+def _looks_like_writing(source: str) -> bool:
+    """Whether the text of a function has a change of anything but what it has made itself."""
+    for match in _WRITES.finditer(source):
+        name = match["item"] or match["name"]
+        if name is None or "." in name:
+            return True
+        if not re.search(rf"\b{name}\s*(?::[^=\n]+)?=\s*(?:\[|\{{|\(|[a-z]+\(|torch\.)", source):
+            return True
+    return False
 
 
 def _is_computed(value: Value) -> bool:
