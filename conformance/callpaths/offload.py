@@ -18,6 +18,7 @@ from conformance.facts.module import ModuleFacts
 from conformance.project.project import ClassDef, FunctionDef
 
 _OFFLOADS = re.compile("offload", re.IGNORECASE)
+_ACTIVATIONS = re.compile("activation|attention|attn|saved", re.IGNORECASE)
 _ENTERS = re.compile(r"\b(?:with |with\(|enter_context\()")
 _ENTERED = (re.compile(r"with\b((?:.*[(,]\n)*.*)"), re.compile(r"enter_context\(((?:.*[(,]\n)*.*)"))
 """What is entered, by the text: to the end of the line, or of the lines that it goes on in."""
@@ -147,7 +148,7 @@ class Scopes:
 
     def _is_turned_on(self, context: OpenContext, control: Value) -> bool:
         """Whether a context that offloads gets the control, or is entered only where it is on."""
-        if not any(self._offloads(made) for made in _makers(context.value)):
+        if not any(self._offloads_activations(made, control) for made in _makers(context.value)):
             return False
         if self._gets(context.value, control):
             return True
@@ -177,6 +178,11 @@ class Scopes:
 
     def _offloads(self, maker: Value) -> bool:
         return bool(_OFFLOADS.search(_last_name(maker))) or self.attention.opens_hooks(maker)
+
+    def _offloads_activations(self, maker: Value, control: Value) -> bool:
+        """Whether a context is for activations; weights are offloaded, too, and around other things."""
+        words = f"{_last_name(maker)} {control.args[2]}"
+        return self.attention.opens_hooks(maker) or bool(_OFFLOADS.search(words) and _ACTIVATIONS.search(words))
 
     # Gaps
 
