@@ -24,6 +24,7 @@ from conformance.project.project import Project
 from conformance.rules import SelectionError, load_rules, select
 from conformance.rules.base import Rule
 from conformance.rules.context import Context
+from conformance.siblings import with_siblings
 from conformance.sources.discovery import Discovery, discover
 from conformance.sources.overlay import DiskOverlay, Overlay
 from conformance.sources.problems import Problem, Unreadable
@@ -369,7 +370,7 @@ def _unreadable(problems: Iterable[Problem], rules: Sequence[Rule]) -> list[Find
 def _settle(
     findings: Iterable[Finding], options: Options, families: Families, profile: Profile, root: str
 ) -> list[Finding]:
-    """Adds family, module and fingerprint; drops what is exempt or milder than asked for; sorts."""
+    """Adds family, module, fingerprint and siblings; drops what is exempt or milder than asked for; sorts."""
     result = []
     for finding in findings:
         path = finding.place.path
@@ -378,7 +379,8 @@ def _settle(
         finding = replace(finding, module=module, family=families.folder_of(path))
         if finding.severity.rank <= options.severity.rank and not _is_exempt(finding, profile):
             result.append(finding)
-    return sorted(with_fingerprints(result), key=lambda f: (f.place, f.code, f.parameter, f.message, f.fingerprint))
+    shown = sorted(with_fingerprints(result), key=lambda f: (f.place, f.code, f.parameter, f.message, f.fingerprint))
+    return with_siblings(shown)
 
 
 def _is_exempt(finding: Finding, profile: Profile) -> bool:

@@ -40,7 +40,9 @@ def render(report: Report) -> str:
 
 
 def _finding(finding: Finding, report: Report, lines_of: Callable[[str], Sequence[str]], palette: Palette) -> list[str]:
-    places = (finding.place, *(related.place for related in finding.related))
+    shown = [related for related in finding.related if related.role != "sibling"]
+    siblings = [related for related in finding.related if related.role == "sibling"]
+    places = (finding.place, *(related.place for related in shown))
     gutter = len(str(max(last_line(place, lines_of(place.path)) for place in places)))
     pad = " " * gutter
     bar = palette.frame(f"{pad} |")
@@ -59,13 +61,17 @@ def _finding(finding: Finding, report: Report, lines_of: Callable[[str], Sequenc
 
     lines = [headline(finding, report.cwd, palette)]
     lines += framed(finding.place, "^", lambda text: palette.severity(text, finding.severity))
-    for related in finding.related:
+    for related in shown:
         where = escape(location(related.place, report.cwd))
         lines.append(f"{palette.frame(f'{pad}:::')} {where}: {escape(related.message)}")
         lines += framed(related.place, "-", palette.frame)
     if finding.witness:
         lines.append(f"{palette.frame(f'{pad} =')} {palette.strong('witness')}: {escape(finding.witness)}")
-    elif lines[-1] == bar:
+    if siblings:
+        # A line for all of them: each is a finding with a frame of its own.
+        also = ", ".join(escape(location(related.place, report.cwd)) for related in siblings)
+        lines.append(f"{palette.frame(f'{pad} =')} {palette.strong('the same at')}: {also}")
+    if lines[-1] == bar:
         lines.pop()
     return lines
 

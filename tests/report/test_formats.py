@@ -42,6 +42,23 @@ def test_text() -> None:
     assert FORMATS["text"](report([DROPPED, GATE])) == TEXT
 
 
+def test_siblings_take_one_line() -> None:
+    siblings = tuple(Related("sibling", place(line, 16, 20), "the same defect", "0" * 16) for line in (9, 10))
+    text = FORMATS["text"](report([replace(DROPPED, related=(*DROPPED.related, *siblings))], summary=False))
+    assert text.splitlines()[-2:] == [
+        "   = witness: `gradient_checkpointing` on: TypeError",
+        "   = the same at: models/model.py:9:16, models/model.py:10:16",
+    ]
+    assert "the same defect" not in text
+    bare = FORMATS["text"](report([replace(GATE, related=siblings)], summary=False))
+    assert bare.splitlines()[-3:] == [
+        "  |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+        "  |",
+        "  = the same at: models/model.py:9:16, models/model.py:10:16",
+    ]
+    assert FORMATS["concise"](report([replace(GATE, related=siblings)])) == FORMATS["concise"](report([GATE]))
+
+
 def test_concise() -> None:
     assert FORMATS["concise"](report([DROPPED, GATE])).splitlines() == [
         line for line in TEXT.splitlines() if line.startswith("models/")
@@ -82,7 +99,10 @@ def test_nothing_hostile_gets_through(name: str) -> None:
         message=f"{HOSTILE}\nsecond line",
         family=HOSTILE,
         witness=HOSTILE,
-        related=(Related("sibling", place(1, 1, 9, path=path), HOSTILE),),
+        related=(
+            Related("counterpart", place(1, 1, 9, path=path), HOSTILE),
+            Related("sibling", place(1, 1, 9, path=path), HOSTILE, "0" * 16),
+        ),
     )
     text = FORMATS[name](
         report(
