@@ -116,7 +116,8 @@ def unpacked_wrongly(text: Text, *routes: Route) -> Iterator[Edit]:
 def other_callee(text: Text) -> Iterator[Edit]:
     """Hands the container over in place of its element."""
     for block, call in calls(text, (Route.CHECKPOINTED,)):
-        loop = next((outer for outer in text.enclosing(call.run) if _binds(outer, block.name)), None)
+        loops = [outer for outer in text.enclosing(call.run) if isinstance(outer, ast.For)]
+        loop = next((outer for outer in loops if block.name in names_bound(outer.target)), None)
         if loop is None or call.skip == 0:
             continue
         container = _container(loop.iter)
@@ -125,12 +126,8 @@ def other_callee(text: Text) -> Iterator[Edit]:
             target = target.value
         if isinstance(target, ast.Call):
             target = target.args[0]
-        if container is not None and isinstance(target, ast.Name) and isinstance(loop, ast.For):
+        if container is not None and isinstance(target, ast.Name):
             yield edit(text, call, target, container, [text.replaced(target, container)])
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.For) and name in names_bound(node.target)
 
 
 def _container(iterated: ast.expr) -> str | None:

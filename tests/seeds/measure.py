@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import random
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,17 +13,22 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from unittest.mock import patch
 
-import conformance.project.project as linked
 from conformance.check import Options, check
+from conformance.facts.module import module_facts
 from conformance.findings import Finding
+from conformance.project import project as linked
 from conformance.sources.overlay import DiskOverlay, EditedOverlay
 from tests.conftest import RELEASES
 from tests.seeds.kinds import KINDS, Kind
-from tests.seeds.text import Edit, Text
+from tests.seeds.text import Edit, Replacement, Text
 from tests.wheels import unpacked
 
 SOURCES = (("simpletuner", RELEASES[0], "simpletuner/helpers/models"), ("diffusers", "0.42.1", "diffusers/models"))
+_CONCERNED = re.compile(
+    r"(checkpoint|checkpoint_fn|checkpointing_func|checkpoint_block|offload_context)\(|offload_attention="
+)
 DATA = Path(__file__).with_name("exclusions.toml")
 
 
@@ -57,8 +63,8 @@ def texts() -> Mapping[str, Text]:
     for project, version, part in SOURCES:
         root = unpacked(project, version) / part
         for path in sorted(root.rglob("*.py")):
-            if "checkpoint" in path.read_text(encoding="utf-8"):
-                text = Text(path, f"{project} {path.relative_to(root).as_posix()}")
+            text = Text(path, f"{project} {path.relative_to(root).as_posix()}")
+            if _CONCERNED.search(text.text):
                 found[text.path] = text
     return found
 
@@ -66,7 +72,7 @@ def texts() -> Mapping[str, Text]:
 @functools.cache
 def edits(kind: str, path: str) -> tuple[Edit, ...]:
     """The edits of a kind in one file."""
-    found = {}
+    found: dict[tuple[Replacement, ...], Edit] = {}
     for edit in named(kind).find(texts()[path]):
         found.setdefault(edit.replacements, edit)
     return tuple(found.values())
@@ -158,16 +164,12 @@ def findings(path: str, text: str) -> tuple[Finding, ...]:
     """What a check of one file says while it has this text."""
     overlay = EditedOverlay(_DISK, {path: text.encode("utf-8")})
     options = Options(paths=(path,), cwd=str(Path(path).parent), preview=True)
-    kept = linked.module_facts
     # Facts of a file depend on nothing but its text: read once, they serve all edits of other files.
-    linked.module_facts = _facts
-    try:
+    with patch.object(linked, "module_facts", _facts):
         return check(options, overlay=overlay).findings
-    finally:
-        linked.module_facts = kept
 
 
-_facts = functools.lru_cache(256)(linked.module_facts)
+_facts = functools.lru_cache(256)(module_facts)
 
 
 @functools.cache

@@ -140,9 +140,9 @@ def state_changed(text: Text) -> Iterator[Edit]:
     used = {name for block in blocks(text) for name in _classes_of(text, block.name, block.scope)}
     for node in text.nodes:
         if isinstance(node, ast.ClassDef) and node.name in used and (made := _counter_made(text, node)):
-            for function in node.body:
-                if isinstance(function, ast.FunctionDef) and function.name == "forward":
-                    yield from _counting(text, function, made)
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef) and method.name == "forward":
+                    yield from _counting(text, method, made)
 
 
 def _counting(text: Text, function: ast.FunctionDef, made: Replacement) -> Iterator[Edit]:

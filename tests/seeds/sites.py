@@ -161,7 +161,7 @@ def handed(text: Text, call: ast.Call) -> Iterator[tuple[str, BlockCall]]:
     if not is_checkpoint(call):
         return
     target = call.args[0]
-    function = function_named(text, call, target.id) if isinstance(target, ast.Name) else None
+    function: Function | None = function_named(text, call, target.id) if isinstance(target, ast.Name) else None
     if isinstance(target, ast.Lambda):
         function = target
     if function is not None:
