@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from conformance.callpaths.binding import bind
 from conformance.callpaths.frames import Closure, Frame, TooLarge
-from conformance.callpaths.machine import MODULE_OPS, MUTABLE, NO_SPAN, Machine, as_value, decorator_name, mentions
+from conformance.callpaths.machine import (
+    MODULE_OPS,
+    MUTABLE,
+    NO_SPAN,
+    TYPE_TESTS,
+    Machine,
+    as_value,
+    decorator_name,
+    mentions,
+)
 from conformance.callpaths.trace import Site, Trace, Wrapped
 from conformance.callpaths.values import Value
 from conformance.facts import ir
@@ -404,6 +413,8 @@ class Calls(Machine):
     ) -> Value:
         name: str = callee.args[0]
         values = self.values
+        if name in TYPE_TESTS and arguments and self._trace is not None:
+            self._trace.typed.append(arguments[0])
         if name.startswith("builtins."):
             known = self._builtin(name[9:], arguments, keywords, frame)
             if known is not None:
@@ -830,7 +841,7 @@ class Calls(Machine):
         if self._expansions > _MAX_EXPANSIONS:
             raise TooLarge
         self._stack.append((caller, span, key))
-        written, called = self._written, self._called
+        written, called, calls = self._written, self._called, self._count_calls()
         alive = self._block(function.body, frame)
         self._written, self._called = written, called
         self._stack.pop()
@@ -853,6 +864,7 @@ class Calls(Machine):
         for conditions, value in reversed(frame.returns[:-1]):
             if value is not result:
                 result = values.phi(values.all_of(as_value(values, c) for c in conditions), value, result)
+        self._note_choice(result, calls)
         return result
 
     def _note_refused(

@@ -19,6 +19,7 @@ from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.machine import READABLE
 from conformance.callpaths.model import Route
 from conformance.callpaths.paths import CallPaths, Entry, Path
+from conformance.callpaths.reads import Readers
 from conformance.callpaths.trace import Effect, Literal, literals
 from conformance.callpaths.values import Value, children, truth_of, walk
 
@@ -26,8 +27,6 @@ _SAME = frozenset({"contiguous", "clone", "detach", "cpu", "cuda", "requires_gra
 """Methods of a tensor whose result has the values that it had."""
 _FOR_LATER = re.compile(r"cache|memo|kv", re.IGNORECASE)
 """Names of what a call leaves to the next one, which does without it where it is empty."""
-_DEEPEST = 60
-"""Longest chain of choices that is followed from a read to what is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +79,7 @@ class _Sides:
                 self.effects.setdefault(key, []).append(effect)
         self.keys = {block.key for block in self.entry.blocks if len({p.route for p in block.live}) > 1}
         self._plain: dict[Value, Value] = {}
-        self._holders: dict[tuple[Value, Value], bool] = {}
-        self._read: dict[Value, list[tuple[Literal, ...]]] = {}
+        self._readers = Readers(trace)
         self._excluded: dict[tuple[int, tuple[Literal, ...]], bool] = {}
 
     @property
@@ -174,7 +172,7 @@ class _Sides:
             if self._keeps(value) or _puts_down(effect):
                 return None
         joined = self.entry.trace.joins[test.branch].joined.get((effect.owner, effect.target))
-        reads = [] if joined is None else self._reads(joined)
+        reads = [] if joined is None else self._readers.reads(joined)
         if effect.kind != "change" and not (reads and self._lasts(effect, ours, theirs)):
             reaches = self._reaches_block(effect, value, path, other) and not self._excludes(other, extra)
             return "input" if reaches else None
@@ -242,37 +240,6 @@ class _Sides:
         there = [(c.value, c.holds) for c in conditions if (c.value, c.holds) not in known]
         elsewhere = [(value, holds) for value, holds in there if not value.loops & loops]
         return bool(there) and (exclusive(values, own, there) or exclusive(values, own, elsewhere))
-
-    def _reads(self, joined: Value) -> list[tuple[Literal, ...]]:
-        """The conditions under which a choice is read, as it is or as part of what is made of it later."""
-        found = self._read.get(joined)
-        if found is None:
-            reads = self.entry.trace.reads.items()
-            found = [c for value, conditions in reads if self._holds(value, joined) for c in conditions]
-            self._read[joined] = found
-        return found
-
-    def _holds(self, value: Value, joined: Value, depth: int = 0) -> bool:
-        """Whether a choice, or what a loop carries, can be another choice."""
-        if value is joined:
-            return True
-        key = (value, joined)
-        found = self._holders.get(key)
-        if found is None:
-            self._holders[key] = found = False
-            if depth > _DEEPEST:
-                return False
-            if value.op == "phi":
-                found = any(self._holds(side, joined, depth + 1) for side in value.args[1:])
-            elif value.op in ("mu", "out"):
-                after = self.entry.trace.carried.get((value.args[0], value.args[1]))
-                found = after is not None and self._holds(after, joined, depth + 1)
-                if not found and type(value.args[2]) is Value:
-                    found = self._holds(value.args[2], joined, depth + 1)
-            elif value.op == "state":
-                found = self._holds(value.args[1], joined, depth + 1)
-            self._holders[key] = found
-        return found
 
 
 def _parting(path: Path, other: Path) -> Literal | None:

@@ -346,6 +346,7 @@ class Expressions(Machine):
             return self.eval(expression.body if known else expression.orelse, frame)
         mark = len(self._conditions)
         branch = self._next()
+        calls = self._count_calls()
         self._push(test, True, branch)
         before, heap = dict(frame.env), dict(self._heap)
         body = self.eval(expression.body, frame)
@@ -357,7 +358,9 @@ class Expressions(Machine):
         orelse = self.eval(expression.orelse, frame)
         self._rejoin(self.values.negate(test), before, heap, frame)
         self._truncate(mark)
-        return self.values.phi(test, body, orelse)
+        result = self.values.phi(test, body, orelse)
+        self._note_choice(result, calls)
+        return result
 
     def _bind_expression(self, expression: ir.Bind, frame: Frame) -> Value:
         value = self.eval(expression.value, frame)

@@ -141,6 +141,22 @@ class Interpreter(Statements, Expressions, Calls, Checkpoints, Objects, LateRead
         self._serial = latest
         return outcomes[0] is not None and outcomes[0] == outcomes[1]
 
+    def returned(self, function: FunctionDef, owner: ClassDef | None, settings: dict[str, Value]) -> tuple[Value, ...]:
+        """What a function may return where some parameters are set; nothing where that isn't known."""
+        key = (function, owner, tuple(sorted((n, id(v)) for n, v in settings.items())))
+        found = self._returned.get(key)
+        if found is None:
+            summary = self.project.summary(function)
+            outcome = None
+            if summary is not None and not summary.is_generator:
+                outcome = self._outcome(function, owner, summary, settings)
+            found = ()
+            if outcome is not None:
+                alive, returns = outcome[:2]
+                found = (*(value for _, value in returns), *([self.values.none] if alive else []))
+            self._returned[key] = found
+        return found
+
     def _outcome(
         self, function: FunctionDef, owner: ClassDef | None, summary: Function, settings: dict[str, Value]
     ) -> tuple[Any, ...] | None:

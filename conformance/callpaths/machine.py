@@ -38,6 +38,8 @@ METADATA = frozenset({"shape", "dtype", "device", "ndim", "dim", "size", "is_cud
 MUTABLE = frozenset({"dict", "list", "merged", "union", "grown"})
 """Values whose contents are known until something that isn't followed may have changed them."""
 NO_SPAN = Span(0, 0, 0, 0)
+TYPE_TESTS = frozenset({"builtins.isinstance", "builtins.hasattr", "builtins.callable", "torch.is_tensor"})
+"""Functions that tell what kind of value they are given."""
 READABLE = frozenset({"phi", "mu", "out"})
 """Values whose reads by name are noted: what two sides of a test leave, and what a loop carries."""
 _MOST_READS = 8
@@ -73,6 +75,7 @@ class Machine:
         """True while a name is read for a tensor's shape or type only: those outlive most re-bindings."""
         self._watched: list[Any] | None = None
         """The symbol whose reads are looked for, and whether one was seen."""
+        self._returned: dict[tuple[Any, ...], tuple[Value, ...]] = {}
         self._effects: list[Value] | None = None
         """The calls that are left as they stand, while what a function does with an argument is looked for."""
         self._reads: dict[tuple[Any, ...], bool] = {}
@@ -440,6 +443,14 @@ class Machine:
             loops.extend(entry_frame.loops)
         loops.extend(frame.loops)
         return tuple(dict.fromkeys(loops))
+
+    def _count_calls(self) -> int:
+        return len(self._trace.calls) if self._trace is not None else 0
+
+    def _note_choice(self, value: Value, calls: int) -> None:
+        """Notes a choice of values of which some are results of calls made since there were so many."""
+        if value.op == "phi" and self._trace is not None and not self._dead and calls < len(self._trace.calls):
+            self._trace.chosen.append(value)
 
     def _switches(self, frame: Frame) -> tuple[Value, ...]:
         found = []

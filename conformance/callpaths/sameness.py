@@ -11,10 +11,10 @@ from collections.abc import Iterable
 
 from conformance.callpaths.conditions import Assumptions
 from conformance.callpaths.interpreter import Interpreter
-from conformance.callpaths.machine import METADATA
+from conformance.callpaths.machine import METADATA, TYPE_TESTS
 from conformance.callpaths.values import Value, children, walk
 
-_KEEP = frozenset(
+KEEP = frozenset(
     """
     to type type_as contiguous clone detach cuda cpu npu float half double bfloat16 long int bool requires_grad_
     """.split()  # noqa: SIM905
@@ -40,7 +40,6 @@ _OPEN = frozenset(
 """Values of which too little is known."""
 _LEAVES = frozenset({"param", "free"})
 _CARRIED = frozenset({"mu", "out"})
-_TYPE_TESTS = frozenset({"builtins.isinstance", "builtins.hasattr", "builtins.callable", "torch.is_tensor"})
 _MOST = 400
 """Pairs of parts that are looked at for one answer."""
 
@@ -108,7 +107,7 @@ class Sameness:
         self._plain[value] = value
         result = value
         op = value.op
-        if op == "call" and value.args[0].op == "attr" and value.args[0].args[1] in _KEEP:
+        if op == "call" and value.args[0].op == "attr" and value.args[0].args[1] in KEEP:
             result = self._simple(value.args[0].args[0])
         elif op == "mu" and value.args[0] not in self._loops and not self._comes_from_loop(value.args[2]):
             result = self._simple(value.args[2])
@@ -372,7 +371,7 @@ class Sameness:
 
 def _is_type_test(value: Value) -> bool:
     """`isinstance(x, C)` and the like: what a helper does for whatever it may get."""
-    return value.op == "call" and value.args[0].op == "ref" and value.args[0].args[0] in _TYPE_TESTS
+    return value.op == "call" and value.args[0].op == "ref" and value.args[0].args[0] in TYPE_TESTS
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:

@@ -131,9 +131,6 @@ class Statements(Machine):
             self._push(self.values.any_of((first, second)), True, self._next())
         return True
 
-    def _count_calls(self) -> int:
-        return len(self._trace.calls) if self._trace is not None else 0
-
     def _note_join(
         self,
         branch: int,
@@ -692,6 +689,8 @@ def _has_more(extra: list[Literal], branch: int) -> bool:
 
 def _usage_of(target: Expr) -> str:
     if type(target) is ir.Display:
+        if any(type(item) is ir.Star for item in target.items):
+            return "other"
         return f"unpack:{len(target.items)}"
     return "name" if type(target) is ir.Name else "other"
 

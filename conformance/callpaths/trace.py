@@ -252,6 +252,10 @@ class Trace:
     """By loop and name: the choice that an iteration leaves to the next one."""
     returns: list[tuple[tuple[Literal, ...], Value]] = field(default_factory=list)
     """What the entry returns, with what decides on it."""
+    chosen: list[Value] = field(default_factory=list)
+    """Choices that no statement joins: what a conditional expression, or one of several `return`s, gives."""
+    typed: list[Value] = field(default_factory=list)
+    """Values of which the type is tested."""
 
 
 def literals(conditions: Sequence[Literal]) -> list[tuple[Value, bool]]:

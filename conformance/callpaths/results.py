@@ -1,0 +1,219 @@
+"""What becomes of a block's result on the paths that stand for one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from conformance.callpaths.compare import alternatives, constants_of, method_of, preference
+from conformance.callpaths.interpreter import Interpreter
+from conformance.callpaths.model import Route
+from conformance.callpaths.paths import Entry, Path
+from conformance.callpaths.reads import Readers
+from conformance.callpaths.sameness import KEEP
+from conformance.callpaths.values import Value, truth_of, walk
+from conformance.project.project import ClassDef
+
+
+class Taken(StrEnum):
+    """How two paths differ."""
+
+    FORM = "form"
+    """The same name gets another part of the result, or the whole of it."""
+    COUNT = "count"
+    """It is unpacked to another number of names."""
+    DROPPED = "dropped"
+    """One path does nothing with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherResult:
+    """A result that two paths of one iteration take in different ways."""
+
+    kind: Taken
+    path: Path
+    """The path to change: the one that doesn't fit what the block returns; where that isn't known, the other than the
+    eager one."""
+    other: Path
+    name: str
+    """The name that gets it; empty where it isn't a name's."""
+    took: Value | None
+    """What is taken of `the result`, here and there."""
+    instead: Value | None
+    returns: int | None
+    """How many items the block's result has, where it is known to be a tuple."""
+
+
+def other_results(entry: Entry, interpreter: Interpreter) -> Iterator[OtherResult]:
+    """The results of an entry that are taken differently, at most one for each pair of paths."""
+    outcomes: list[tuple[str, Value]] | None = None
+    results = _Results(entry, interpreter)
+    for block in entry.blocks:
+        for path, other in sorted(alternatives(block, interpreter), key=lambda pair: preference(*pair)):
+            if path.route is Route.EAGER or (other.route is not Route.EAGER and path.raw.site > other.raw.site):
+                continue
+            if path.raw.callee.op == "self" or path.key.op == "applied" or not results.of_one_kind(path, other):
+                continue
+            if outcomes is None:
+                outcomes = list(results.outcomes())
+            found = results.compare(path, other, outcomes)
+            if found is not None:
+                yield found
+
+
+class _Results:
+    """The results of the blocks of one entry."""
+
+    def __init__(self, entry: Entry, interpreter: Interpreter) -> None:
+        self._entry = entry
+        self._interpreter = interpreter
+        self._values = interpreter.values
+        self._result = self._values.make("name", "", "the result")
+
+    def outcomes(self) -> Iterator[tuple[str, Value]]:
+        """What differs by path and is read after that: a name's value, what a function or an expression gives."""
+        trace = self._entry.trace
+        readers = Readers(trace)
+        returned = {part for _, value in trace.returns for part in walk(value)}
+        for join in trace.joins.values():
+            for (frame, name), value in join.joined.items():
+                if frame and (value in returned or readers.reads(value)):
+                    yield name, value
+        for value in trace.chosen:
+            yield "", value
+
+    def compare(self, path: Path, other: Path, outcomes: list[tuple[str, Value]]) -> OtherResult | None:
+        """How two paths take the result differently; None where they don't, or it isn't certain."""
+        length = self._length(path, other)
+        mine, theirs = path.raw.result, other.raw.result
+        if "dropped" in (mine, theirs) and mine != theirs:
+            used = theirs if mine == "dropped" else mine
+            if used.partition(":")[0] in ("name", "unpack", "index", "attribute") and self._returns_something(path):
+                wrong, right = (path, other) if mine == "dropped" else (other, path)
+                return OtherResult(Taken.DROPPED, wrong, right, "", None, None, length)
+            return None
+        if mine.startswith("unpack:") and theirs.startswith("unpack:") and mine != theirs:
+            wrong, right = (other, path) if mine == f"unpack:{length}" else (path, other)
+            return OtherResult(Taken.COUNT, wrong, right, "", None, None, length)
+        for name, outcome in outcomes:
+            here = path.assumptions(self._interpreter).reduce(outcome)
+            there = other.assumptions(self._interpreter).reduce(outcome)
+            if here is there:
+                continue
+            took, instead = self._taken(here, path), self._taken(there, other)
+            if took is None or instead is None or took is instead or self._is_tested(here, there, outcome):
+                continue
+            if self._certainly_differ(took, instead):
+                is_whole = instead is self._result
+                wrong, right = (other, path) if is_whole and length is not None else (path, other)
+                if wrong is other:
+                    took, instead = instead, took
+                return OtherResult(Taken.FORM, wrong, right, name, took, instead, length)
+        return None
+
+    def _taken(self, value: Value, path: Path) -> Value | None:
+        """A value with `the result` in place of the path's call; None where it isn't made of it in a simple way."""
+        op = value.op
+        if op == "call":
+            callee = value.args[0]
+            if self._is_call_of(value, path):
+                return self._result
+            if callee.op == "attr" and callee.args[1] in KEEP:
+                return self._taken(callee.args[0], path)
+            return None
+        if op in ("item", "attr"):
+            base = self._taken(value.args[0], path)
+            return None if base is None else self._values.make(op, base, value.args[1])
+        if op == "op" and value.args[0] in ("+", "-", "*") and len(value.args[1]) == 2:
+            first, second = value.args[1]
+            left, right = self._taken(first, path), self._taken(second, path)
+            if (left is None) is (right is None):
+                return None
+            return self._values.make("op", value.args[0], (left or first, right or second))
+        return None
+
+    def _is_call_of(self, value: Value, path: Path) -> bool:
+        callee, given, named = value.args
+        raw = path.raw
+        if given != raw.arguments or dict(named) != dict(raw.keywords):
+            return False
+        if callee.op == "attr" and callee.args[1] in (raw.method, "__call__", "forward"):
+            return callee in (raw.callee, raw.choice) or callee.args[0] in (raw.callee, raw.choice)
+        return callee in (raw.callee, raw.choice)
+
+    def _certainly_differ(self, first: Value, second: Value) -> bool:
+        """`[0]` and `.sample` of an output object are one; all else that isn't the same is not."""
+        if first.op == "op" and second.op == "op":
+            return False  # how the parts are computed is another question
+        if "op" in (first.op, second.op):
+            return self._result in (first, second)
+        if any(part.op == "item" and part.args[1].op != "const" for value in (first, second) for part in walk(value)):
+            return False  # a slice of the items
+        while first.op in ("item", "attr") and second.op in ("item", "attr"):
+            if first.op != second.op:
+                return False
+            if first.args[0] is second.args[0]:
+                return True
+            first, second = first.args[0], second.args[0]
+        return True
+
+    def _is_tested(self, *values: Value) -> bool:
+        """Whether the kind of one of them is tested: then later code knows what to do with either."""
+        typed = {part for value in self._entry.trace.typed for part in (value, *_sides(value))}
+        return any(part in typed for value in values for part in (value, *_sides(value)))
+
+    # What the block returns
+
+    def of_one_kind(self, path: Path, other: Path) -> bool:
+        """Whether both calls get a result of the same form, for all that is known."""
+        if not path.bindings and not other.bindings:
+            return True
+        for callee, bound in path.bindings.items():
+            full = other.bindings.get(callee)
+            method = method_of(path, callee, self._interpreter)
+            if full is None or method is None or bound.problem or full.problem or bound.rest or full.rest:
+                return False
+            mine, theirs = (constants_of(method, "", b, self._interpreter) for b in (bound, full))
+            if mine != theirs:
+                lengths = {self._length_of(path, callee, settings) for settings in (mine, theirs)}
+                if len(lengths) > 1 or lengths == {None}:
+                    return False
+        return True
+
+    def _length(self, path: Path, other: Path) -> int | None:
+        """The number of items that the block's result has on both paths; None where it isn't known to be a tuple."""
+        found: set[int | None] = set()
+        for one in (path, other):
+            for callee, bound in one.bindings.items():
+                method = method_of(one, callee, self._interpreter)
+                settings = {} if method is None else constants_of(method, "", bound, self._interpreter)
+                found.add(self._length_of(one, callee, settings))
+        return found.pop() if len(found) == 1 else None
+
+    def _length_of(self, path: Path, callee: object, settings: dict[str, Value]) -> int | None:
+        returned = self._returned(path, callee, settings)
+        lengths = {len(value.args) for value in returned if value.op == "tuple"}
+        is_known = all(value.op == "tuple" and all(item.op != "star" for item in value.args) for value in returned)
+        return lengths.pop() if is_known and len(lengths) == 1 else None
+
+    def _returned(self, path: Path, callee: object, settings: dict[str, Value]) -> tuple[Value, ...]:
+        if not isinstance(callee, ClassDef):
+            return ()
+        method = method_of(path, callee, self._interpreter)
+        return () if method is None else self._interpreter.returned(method, callee, settings)
+
+    def _returns_something(self, path: Path) -> bool:
+        """Whether a result is worth taking: none of what may be returned is None."""
+        if not path.bindings:
+            return bool(self._interpreter.classes_of(path.raw.callee))
+        returned = [value for callee in path.bindings for value in self._returned(path, callee, {})]
+        return bool(returned) and all(truth_of(value) is not False for value in returned)
+
+
+def _sides(value: Value) -> Iterator[Value]:
+    """What a choice, or a part of one, can be."""
+    if value.op == "phi":
+        for side in value.args[1:]:
+            yield side
+            yield from _sides(side)
