@@ -104,6 +104,8 @@ class _Results:
             took, instead = self._taken(here, path), self._taken(there, other)
             if took is None or instead is None or took is instead or self._is_tested(here, there, outcome):
                 continue
+            if any(v.op == "op" and p.raw.result != "other" for v, p in ((took, path), (instead, other))):
+                continue  # a statement of its own has changed it since
             if self._certainly_differ(took, instead):
                 is_whole = instead is self._result
                 wrong, right = (other, path) if is_whole and length is not None else (path, other)
