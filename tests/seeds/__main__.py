@@ -23,9 +23,10 @@ def main() -> None:
         return
     kinds = [kind.name for kind in KINDS if chosen.kind in kind.name or chosen.kind in kind.codes]
     picked = [s for kind in kinds for s in (seeds(kind) if chosen.all else sample(kind, chosen.count, chosen.seed))]
-    outcomes = measure(picked)
-    if chosen.misses:
-        for outcome in outcomes:
+    outcomes = []
+    for outcome in measure(picked):
+        outcomes.append(outcome)
+        if chosen.misses:
             said = ", ".join(f"{code}:{line} {name}".rstrip() for code, line, name in outcome.brought) or "nothing"
             lost = f"; lost {' '.join(outcome.lost)}" if outcome.lost else ""
             if not outcome.found or outcome.extra or outcome.lost:

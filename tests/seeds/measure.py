@@ -110,7 +110,7 @@ def sample(kind: str, count: int, seed: int) -> list[Seed]:
     return list(every) if len(every) <= count else random.Random(f"{seed} {kind}").sample(every, count)
 
 
-def measure(chosen: Sequence[Seed], workers: int | None = None) -> list[Outcome]:
+def measure(chosen: Sequence[Seed], workers: int | None = None) -> Iterator[Outcome]:
     """Checks every edit; a file's edits one after another, files at the same time."""
     by_file: dict[str, list[Seed]] = {}
     for seed in chosen:
@@ -118,9 +118,12 @@ def measure(chosen: Sequence[Seed], workers: int | None = None) -> list[Outcome]
     batches = sorted(by_file.values(), key=len, reverse=True)
     workers = workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if workers < 2 or len(batches) < 2:
-        return [outcome for batch in batches for outcome in _outcomes(batch)]
+        for batch in batches:
+            yield from _outcomes(batch)
+        return
     with ProcessPoolExecutor(workers, mp_context=get_context("fork")) as pool:
-        return [outcome for outcomes in pool.map(_outcomes, batches) for outcome in outcomes]
+        for outcomes in pool.map(_outcomes, batches):
+            yield from outcomes
 
 
 def _outcomes(batch: Iterable[Seed]) -> list[Outcome]:

@@ -96,37 +96,38 @@ def keyword_lost(text: Text) -> Iterator[Edit]:
 def no_reentrant(text: Text) -> Iterator[Edit]:
     """Leaves `use_reentrant` to torch's default."""
     for call in checkpoint_calls(text):
-        for keyword in call.keywords:
-            if keyword.arg == "use_reentrant":
-                yield Edit(text, (text.removed(keyword),), call, "use_reentrant", (call,))
-            elif keyword.arg is None and isinstance(keyword.value, ast.Name):
-                yield from _out_of_dictionary(text, call, keyword.value.id)
+        for what, value, gone in _modes(text, call):
+            del value
+            yield Edit(text, (gone,), call, what, (call,))
 
 
-def _out_of_dictionary(text: Text, call: ast.Call, name: str) -> Iterator[Edit]:
-    """Takes `use_reentrant` out of the dictionary of keywords that a call gets."""
-    bound = [
-        node
+def _modes(text: Text, call: ast.Call) -> Iterator[tuple[str, ast.expr, Replacement]]:
+    """What tells a checkpoint whether it is re-entrant: its value, and the removal of it."""
+    for keyword in call.keywords:
+        if keyword.arg == "use_reentrant":
+            yield "use_reentrant", keyword.value, text.removed(keyword)
+        elif keyword.arg is None and isinstance(keyword.value, ast.Name):
+            yield from _modes_in(text, call, keyword.value.id)
+
+
+def _modes_in(text: Text, call: ast.Call, name: str) -> Iterator[tuple[str, ast.expr, Replacement]]:
+    """The same in the dictionary of keywords that a call gets."""
+    found = [
+        (target, node)
         for node in ast.walk(text.top_function(call) or call)
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        and ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-        in (name, f"{name}['use_reentrant']")
-        and node.lineno < call.lineno
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.lineno < call.lineno
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if ast.unparse(target) in (name, f"{name}['use_reentrant']")
     ]
-    for node in bound[-1:]:
-        if node.value is None:
+    for target, node in found[-1:]:
+        if isinstance(target, ast.Subscript) and node.value is not None:
+            yield f"{name} item", node.value, text.replaced(node, "pass")
             continue
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        if isinstance(target, ast.Subscript):
-            yield Edit(text, (text.replaced(node, "pass"),), call, f"{name} item", (call,))
-            continue
-        for part in ast.walk(node.value):
+        for part in ast.walk(node):
             if isinstance(part, ast.Dict):
                 for key, value in zip(part.keys, part.values, strict=True):
                     if isinstance(key, ast.Constant) and key.value == "use_reentrant":
-                        gone = text.removed(value)
-                        start = text.start(key)
-                        yield Edit(text, (Replacement(start, gone.end, ""),), call, f"{name} entry", (call,))
+                        yield f"{name} entry", value, Replacement(text.start(key), text.removed(value).end, "")
 
 
 def state_changed(text: Text) -> Iterator[Edit]:
@@ -178,45 +179,27 @@ def _classes_of(text: Text, name: str, scope: ast.AST) -> set[str]:
 
 
 def nested_tensors(text: Text) -> Iterator[Edit]:
-    """Packs two tensors into one tuple, where the checkpoint offloads what it is handed."""
+    """Packs the first two tensors into one tuple, in the mode that tracks no tensor in a tuple."""
     for block in blocks(text):
         for call in block.on(Route.CHECKPOINTED):
-            function = text.top_function(call.run)
-            if function is None or "offloaded" not in text.source(function) or not isinstance(call.run.func, ast.Name):
+            values = call.run.args[1:]
+            mode = next(_modes(text, call.run), None)
+            if mode is None or len(values) < 2 or any(isinstance(value, ast.Starred) for value in values):
                 continue
-            if call.call is call.run and isinstance(call.also, ast.Call) and len(call.positional) > 2:
-                yield from _packed_for_star(text, call.run, call.also, call.positional)
-            elif isinstance(call.wrapper, ast.FunctionDef) and call.call is not call.run and call.also is None:
-                yield from _packed_for_names(text, call.run, call.wrapper)
-
-
-def _packed_for_star(text: Text, run: ast.Call, inner: ast.Call, values: list[ast.expr]) -> Iterator[Edit]:
-    starred = [node for node in inner.args if isinstance(node, ast.Starred)]
-    if len(starred) != 1 or any(isinstance(value, ast.Starred) for value in run.args):
-        return
-    name = ast.unparse(starred[0].value)
-    one, last = values[1], values[-1]
-    parts = (
-        Replacement(text.start(one), text.start(one), "("),
-        Replacement(text.end(last), text.end(last), ")"),
-        text.replaced(starred[0], f"{name}[0], *{name}[1]"),
-    )
-    yield Edit(text, parts, run, "packed", (run,))
-
-
-def _packed_for_names(text: Text, run: ast.Call, wrapper: ast.FunctionDef) -> Iterator[Edit]:
-    values = run.args[1:]
-    plain = [p for p in wrapper.args.args if p not in {q for q, _ in defaults(wrapper.args)}]
-    if len(values) < 2 or len(plain) < len(values) or any(isinstance(value, ast.Starred) for value in values):
-        return
-    one, other = plain[len(values) - 2], plain[len(values) - 1]
-    parts = (
-        Replacement(text.start(values[-2]), text.start(values[-2]), "("),
-        Replacement(text.end(values[-1]), text.end(values[-1]), ")"),
-        Replacement(text.start(one), text.end(other), "packed"),
-        text.inserted(wrapper.body[0], f"{one.arg}, {other.arg} = packed"),
-    )
-    yield Edit(text, parts, run, "packed", (run,))
+            unpacked: list[Replacement] = []
+            if call.call is call.run and call.also is not None and isinstance(call.also.args[0], ast.Starred):
+                name = text.source(call.also.args[0].value)
+                unpacked = [text.replaced(call.also.args[0], f"*{name}[0], *{name}[1:]")]
+            elif call.also is None and isinstance(call.wrapper, ast.FunctionDef) and len(call.wrapper.args.args) > 1:
+                one, other = call.wrapper.args.args[:2]
+                unpacked = [
+                    Replacement(text.start(one), text.end(other), "packed"),
+                    text.inserted(call.wrapper.body[0], f"{one.arg}, {other.arg} = packed"),
+                ]
+            if unpacked:
+                start, end = text.start(values[0]), text.end(values[1])
+                parts = (Replacement(start, start, "("), Replacement(end, end, ")"), text.replaced(mode[1], "True"))
+                yield Edit(text, (*parts, *unpacked), call.run, "packed", (call.run,))
 
 
 def no_offload_context(text: Text) -> Iterator[Edit]:

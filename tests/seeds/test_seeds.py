@@ -27,7 +27,7 @@ def told() -> list[Kind]:
 @functools.cache
 def outcomes() -> Sequence[Outcome]:
     """What a check says of the sample."""
-    return measure([seed for kind in told() for seed in sample(kind.name, COUNT, SEED)])
+    return tuple(measure([seed for kind in told() for seed in sample(kind.name, COUNT, SEED)]))
 
 
 def missed(chosen: Sequence[Outcome]) -> str:
