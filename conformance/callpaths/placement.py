@@ -188,4 +188,4 @@ def _is_telling(value: Value) -> bool:
 
 
 def _is_same(sameness: Sameness, value: Value, other: Value | None) -> bool:
-    return other is not None and sameness.same(value, other) is True
+    return other is not None and sameness.is_one(value, other)
