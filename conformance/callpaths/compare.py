@@ -170,6 +170,8 @@ def selector_parameters(block: BlockPaths, interpreter: Interpreter) -> set[str]
         for callee, bound in path.bindings.items():
             callables = [n for n, v in bound.values.items() if interpreter.is_checkpoint(v)]
             found.update(callables)
+            if not callables:
+                continue
             for name, value in bound.values.items():
                 decides = value is interpreter.values.true or is_gate(value)
                 if decides and any(_switches(path, callee, name, run, interpreter) for run in callables):

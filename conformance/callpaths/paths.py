@@ -102,6 +102,8 @@ class CallPaths:
         self._concerned: dict[ClassDef, bool] = {}
         self.callables = Callables(self.interpreter)
         self.gradients = Gradients(self.interpreter)
+        self._handed: dict[tuple[object, ...], Trace | None] = {}
+        """What a method does with the callables that it is handed, by method, class and settings."""
         self._uses: dict[int, tuple[Use, ...]] = {}
         self.may_write: dict[ClassDef, bool] = {}
         """Classes that may change something while they run."""
@@ -512,7 +514,11 @@ class CallPaths:
             for parameter in method.facts.parameters:
                 if parameter.name not in bound.values and isinstance(parameter.default, Const) and bound.open is None:
                     settings[parameter.name] = self.interpreter.values.const(parameter.default.value)
-            trace = self.interpreter.run(method, callee if isinstance(callee, ClassDef) else None, settings)
+            owner = callee if isinstance(callee, ClassDef) else None
+            key = (method, owner, tuple(sorted((name, id(value)) for name, value in settings.items())))
+            if key not in self._handed:
+                self._handed[key] = self.interpreter.run(method, owner, settings)
+            trace = self._handed[key]
             if trace is not None:
                 facts = (*conditions, *literals(raw.conditions))
                 yield from self._find_uses(trace, facts, given or raw, depth + 1)
