@@ -84,7 +84,7 @@ def test_differences_are_told_apart() -> None:
 
 @pytest.mark.parametrize("project", sorted(DATA))
 def test_verdicts_are_whole(project: str) -> None:
-    """Each is of a kind, has its reason in one sentence, and, where it is a defect, says when it shows."""
+    """Each is of a kind, with its reason. A defect says when it shows, an error what to do and how it was proven."""
     fields = {*Key._fields, "verdict", "reason", "witness"}
     for entry in DATA[project]["finding"]:
         name = f"{entry['code']} {entry['path']} {entry['parameter']}"
@@ -94,8 +94,9 @@ def test_verdicts_are_whole(project: str) -> None:
         assert bool(entry["witness"]) == (entry["verdict"] == "defect"), name
         assert _is_sentence(entry["reason"]), name
         assert not entry["witness"] or _is_sentence(entry["witness"]), name
-        assert not entry.get("repair") or _is_sentence(entry["repair"]), name
-        assert ("repair" in entry) == ("proof" in entry), name
+        assert entry["severity"] != "error" or {"repair", "proof"} <= entry.keys(), name
+        assert "repair" not in entry or _is_sentence(entry["repair"]), name
+        assert entry.get("proof", "reading") == "reading" or ": " in entry["proof"], name
         assert set(entry.get("releases", [])) <= set(DATA[project]["releases"]), name
 
 
