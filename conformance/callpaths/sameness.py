@@ -67,6 +67,8 @@ class Sameness:
         self._start = start
         self._plain: dict[Value, Value] = {}
         self._answers: dict[tuple[Value, Value], bool | None] = {}
+        self._origins: dict[Value, frozenset[Value] | None] = {}
+        self._makings: dict[tuple[Value, Value], bool | None] = {}
         self._left = 0
 
     def same(self, first: Value, second: Value) -> bool | None:
@@ -300,6 +302,12 @@ class Sameness:
 
     def _made_of(self, whole: Value, part: Value) -> bool | None:
         """Whether one value is made of another by something that changes it; None when it isn't made of it at all."""
+        key = (whole, part)
+        if key not in self._makings:
+            self._makings[key] = self._find_making(whole, part)
+        return self._makings[key]
+
+    def _find_making(self, whole: Value, part: Value) -> bool | None:
         best: bool | None = None
         stack = [(whole, False)]
         seen: set[tuple[Value, bool]] = set()
@@ -353,6 +361,11 @@ class Sameness:
 
     def _inputs(self, value: Value) -> frozenset[Value] | None:
         """The parameters and attributes of the model that a value is made of; None where some of it isn't known."""
+        if value not in self._origins:
+            self._origins[value] = self._find_inputs(value)
+        return self._origins[value]
+
+    def _find_inputs(self, value: Value) -> frozenset[Value] | None:
         found: set[Value] = set()
         seen: set[Value] = set()
         stack = [value]
