@@ -126,6 +126,9 @@ def check(
         with clock("read"):
             profile, profile_root = _profile(options.profile, first, overlay, cwd)
         project = make_project(overlay, profile)
+        project.given = tuple(
+            path for path in (os.path.abspath(os.path.join(cwd, p)) for p in paths) if overlay.is_dir(path)
+        )
         calls = CallPaths(project)
         families = Families(project, profile_root)
         files = [file.path for file in found.files]

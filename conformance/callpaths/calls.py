@@ -499,6 +499,7 @@ class Calls(Machine):
             return values.make("item", arguments[0], values.make("unknown", "next", self._next()))
         if name == "setattr" and count == 3 and arguments[1].op == "const" and isinstance(arguments[1].args[1], str):
             self._heap[(arguments[0], arguments[1].args[1])] = arguments[2]
+            self._note_store(arguments[0], arguments[1].args[1], arguments[2], frame)
             return values.none
         if name == "map" and count == 2:
             return values.make(

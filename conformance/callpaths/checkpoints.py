@@ -35,7 +35,7 @@ class Checkpoints(Machine):
         summary = self.project.summary(function)
         if summary is None or any(p.kind in ("variadic", "keywords") for p in summary.parameters):
             return None
-        result = self._symbolic_result(function)
+        result = self.gate_result(function)
         if result is None:
             return None
         parameters = {value.args[2]: value for value in walk(result) if value.op == "param"}
@@ -54,6 +54,11 @@ class Checkpoints(Machine):
                 return parameter.name
         return None
 
+    def gate_indices(self, function: FunctionDef) -> set[str]:
+        """The parameters of a gate helper that take the index."""
+        result = self.gate_result(function)
+        return set() if result is None else self._indices(result)
+
     def _indices(self, result: Value) -> set[str]:
         """Parameters of which a modulo is tested, here or by another gate helper."""
         found: set[str] = set()
@@ -64,6 +69,12 @@ class Checkpoints(Machine):
                 arguments = (*value.args[1][:1], *(v for _, v in value.args[2][:1]))
                 found.update(part.args[2] for argument in arguments for part in walk(argument) if part.op == "param")
         return found
+
+    def gate_result(self, function: FunctionDef) -> Value | None:
+        """What a gate helper returns, made of its parameters."""
+        if function not in self._gate_results:
+            self._gate_results[function] = self._symbolic_result(function)
+        return self._gate_results[function]
 
     def _symbolic_result(self, function: FunctionDef) -> Value | None:
         """What a small function returns for symbolic parameters."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.callpaths.frames import Frame
 from conformance.callpaths.machine import METADATA, MUTABLE, NO_SPAN, READABLE, Machine, decorator_name
+from conformance.callpaths.trace import Modulo
 from conformance.callpaths.values import Value
 from conformance.facts import ir
 from conformance.facts.ir import Expr
@@ -422,7 +423,10 @@ class Expressions(Machine):
                 return self.values.make(left.op, *left.args, *right.args)
             if left.op == "grown" and right.op in ("tuple", "list"):
                 return self.values.make("grown", left.args[0], (*left.args[1], *right.args))
-        return self.values.make("op", kind, operands)
+        result = self.values.make("op", kind, operands)
+        if kind == "%" and self._trace is not None and not self._dead:
+            self._trace.modulos.append(Modulo(result, self._statement(frame)))
+        return result
 
     def _call(self, expression: ir.Call, frame: Frame) -> Value:
         return self._call_expression(expression, frame)

@@ -48,6 +48,7 @@ class Frame:
         "failures",
         "function",
         "leaving",
+        "line",
         "locals",
         "loops",
         "module",
@@ -98,6 +99,8 @@ class Frame:
         self.failures: list[Value] = []
         """For each open `try`: that its body fails."""
         self.condition_mark = 0
+        self.line = 0
+        """Of the statement that runs."""
         self.usage = "other"
         self.nested = parent is not None
         self.written: Site | None = None

@@ -9,6 +9,7 @@ from typing import Any
 from conformance.callpaths.frames import Frame
 from conformance.callpaths.trace import (
     AnyCall,
+    AttributeStore,
     Capture,
     Checkpoint,
     Effect,
@@ -92,6 +93,7 @@ class Machine:
         self._namespaces: dict[tuple[Value, str], Value] = {}
         """What `__init__` stores on a bare module that serves as a namespace."""
         self._gates: dict[FunctionDef, str | None] = {}
+        self._gate_results: dict[FunctionDef, Value | None] = {}
         self._wrappers: dict[FunctionDef, CheckpointCallable | None] = {}
         self._keywords: dict[Value, list[tuple[str | None, Value]]] = {}
         self._backwards: list[int] = []
@@ -428,6 +430,20 @@ class Machine:
         qualname = owner.function.qualname if owner is not None and owner.function is not None else "<module>"
         class_name = frame.owner.facts.qualname if frame.owner is not None else ""
         return Site(frame.module.path, qualname, class_name, span)
+
+    def _statement(self, frame: Frame) -> Site:
+        """The statement that runs, by its line."""
+        owner = frame
+        while owner.function is None and owner.parent is not None:
+            owner = owner.parent
+        return self._site(frame, Span(owner.line, 0, owner.line, 0))
+
+    def _note_store(self, base: Value, name: str, value: Value, frame: Frame) -> None:
+        """`self.name = value`, in whatever function the model has got to."""
+        if self._trace is not None and base.op == "self" and not self._dead and not self._building:
+            self._trace.stores.append(
+                AttributeStore(base.args[0], name, value, tuple(self._conditions), self._statement(frame))
+            )
 
     def _outer(self, site: Site) -> Site:
         """The call in the entry's own function that leads to a site."""

@@ -43,6 +43,10 @@ class Objects(Machine):
         """What `__init__` leaves in the attributes of `self`."""
         return self._table(cls)
 
+    def attributes_after(self, cls: ClassDef, function: FunctionDef) -> Mapping[str, Value]:
+        """All attributes of `self` that a method sets, with what it leaves in them."""
+        return self._run_for_attributes(cls, function)
+
     def first_name(self, cls: ClassDef, stored: Value) -> str | None:
         """The attribute that `__init__` gave this very object first."""
         return next((name for name, value in self._table(cls).items() if value is stored), None)

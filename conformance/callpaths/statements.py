@@ -31,6 +31,7 @@ class Statements(Machine):
             if self._steps > (_MAX_STEPS if self._trace is not None else _MAX_SIDE_STEPS):
                 raise TooLarge
             self._excluded = False
+            frame.line = statement.span.line if isinstance(statement, ir.For) else statement.line
             if self._trace is not None:
                 self._called = len(self._trace.calls)
             if not _RUN[type(statement)](self, statement, frame):
@@ -474,6 +475,7 @@ class Statements(Machine):
             if self._heap.get((base, target.name)) is not value:
                 self._note_effect("set", f"{base.text}.{target.name}", 0, value, frame, line, base)
             self._heap[(base, target.name)] = value
+            self._note_store(base, target.name, value, frame)
         elif isinstance(target, ir.Item):
             self._store_item(target, value, frame, line)
         elif isinstance(target, ir.Star):

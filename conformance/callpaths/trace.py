@@ -129,6 +129,24 @@ class AnyCall(NamedTuple):
     site: Site
 
 
+class AttributeStore(NamedTuple):
+    """An assignment to an attribute of the model."""
+
+    owner: ClassDef
+    name: str
+    value: Value
+    conditions: tuple[Literal, ...]
+    site: Site
+    """The function, and the line of the statement."""
+
+
+class Modulo(NamedTuple):
+    """A remainder that is written out, by the line of the statement that computes it."""
+
+    value: Value
+    site: Site
+
+
 class GateCall(NamedTuple):
     """A call of a gate helper."""
 
@@ -234,6 +252,8 @@ class Trace:
     checkpoints: list[CheckpointCall] = field(default_factory=list)
     wrapped: list[Wrapped] = field(default_factory=list)
     gates: list[GateCall] = field(default_factory=list)
+    stores: list[AttributeStore] = field(default_factory=list)
+    modulos: list[Modulo] = field(default_factory=list)
     late: list[LateRead] = field(default_factory=list)
     loops: list[LoopSeen] = field(default_factory=list)
     inside: dict[int, int] = field(default_factory=dict)

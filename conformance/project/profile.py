@@ -114,6 +114,10 @@ class Profile:
     hooks: tuple[CheckpointHook, ...] = ()
     flags: tuple[str, ...] = ()
     """Model attributes that turn checkpointing on."""
+    inherited_flags: tuple[str, ...] = ()
+    """Attributes of the libraries' base classes that tell about checkpointing."""
+    flag_packages: tuple[str, ...] = ()
+    """Packages whose base classes have no other such attributes."""
     grad_contexts: tuple[str, ...] = ()
     """Context managers under which grad mode is off."""
     grad_tests: tuple[str, ...] = ()
@@ -210,6 +214,8 @@ def _load(path: Path, folder: Path, seen: tuple[Path, ...]) -> Profile:
         checkpoints=(*callables, *base.checkpoints),
         hooks=(*hooks, *base.hooks),
         flags=(*gate.texts("flags"), *base.flags),
+        inherited_flags=(*gate.texts("inherited"), *base.inherited_flags),
+        flag_packages=(*gate.texts("packages"), *base.flag_packages),
         grad_contexts=(*gate.texts("grad_off"), *base.grad_contexts),
         grad_tests=(*gate.texts("grad_tests"), *base.grad_tests),
         gate_helpers=(

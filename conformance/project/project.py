@@ -20,7 +20,11 @@ from conformance.facts.module import (
 from conformance.project.profile import Profile
 from conformance.sources.overlay import Overlay, read_text
 from conformance.sources.problems import Problem, Unreadable
+from conformance.sources.root import source_root
 
+_MAX_FILES = 4_000
+_MAX_FOLDERS = 4_000
+"""Most files and folders of a tree that are looked through for a word."""
 _MAX_LINKS = 16
 """Longest chain of re-exports or aliases that is followed."""
 
@@ -85,11 +89,14 @@ class Project:
     def __init__(self, overlay: Overlay, profile: Profile, import_roots: Callable[[str], tuple[str, ...]]) -> None:
         self.overlay = overlay
         self.profile = profile
+        self.given: tuple[str, ...] = ()
+        """The folders that are checked: the tree, where nothing marks its root."""
         self.problems: dict[str, Problem] = {}
         self.parsed: set[str] = set()
         self._import_roots = import_roots
         self._modules: dict[str, ModuleFacts | None] = {}
         self._texts: dict[str, str] = {}
+        self._around: dict[str, tuple[str, ...] | None] = {}
         self._lines: dict[str, list[str]] = {}
         self._classes: dict[tuple[str, str], ClassDef] = {}
         self._functions: dict[tuple[str, str], FunctionDef] = {}
@@ -106,6 +113,45 @@ class Project:
             text = read_text(self.overlay, path)
             self._texts[path] = text
         return text
+
+    def texts_around(self, path: str, word: str) -> list[tuple[str, str]] | None:
+        """The files, with their texts, of the tree that a file belongs to and that hold a word.
+
+        None where not all of them can be looked through.
+        """
+        given = [folder for folder in self.given if path.startswith(folder.rstrip(os.sep) + os.sep)]
+        root = source_root(path, self.overlay) or (min(given, key=len) if given else self._import_roots(path)[0])
+        if root not in self._around:
+            self._around[root] = self._find_files(root)
+        files = self._around[root]
+        if files is None:
+            return None
+        found = []
+        for file in files:
+            try:
+                text = read_text(self.overlay, file)
+            except Unreadable:
+                return None
+            if word in text:
+                found.append((file, text))
+        return found
+
+    def _find_files(self, root: str) -> tuple[str, ...] | None:
+        found: list[str] = []
+        folders = [root]
+        seen = 0
+        while folders:
+            folder = folders.pop()
+            seen += 1
+            if seen > _MAX_FOLDERS or len(found) > _MAX_FILES:
+                return None
+            for name in self.overlay.list_dir(folder):
+                path = os.path.join(folder, name)
+                if name.endswith(".py"):
+                    found.append(path)
+                elif "." not in name and self.overlay.is_dir(path):
+                    folders.append(path)
+        return tuple(sorted(found))
 
     def forget_text(self, path: str) -> None:
         """Drops the text of a file that is no longer needed."""

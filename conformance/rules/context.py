@@ -54,6 +54,12 @@ class Context:
             related=tuple(related),
         )
 
+    def statement(self, site: Site) -> Site:
+        """A site that is known by its line: the whole line, without the white space around it."""
+        line = self.project.lines(site.path)[site.span.line - 1].encode("utf-8", "surrogatepass")
+        start = len(line) - len(line.lstrip())
+        return site._replace(span=site.span._replace(column=start, end_column=len(line.rstrip())))
+
     def related(self, role: Role, site: Site, message: str) -> Related:
         """Another place that a finding speaks of."""
         return Related(role, self.calls.place(site), message)
