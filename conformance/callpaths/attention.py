@@ -28,6 +28,8 @@ class _Body:
 
     calls: list[ir.Call] = field(default_factory=list)
     stored: dict[str, list[Expr]] = field(default_factory=dict)
+    iterated: dict[str, Expr] = field(default_factory=dict)
+    """What a loop runs over, by the name of its target."""
     imports: dict[str, ir.Imported] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     """Names that are bound there."""
@@ -77,7 +79,10 @@ class Attention:
             return False
         base, method = callee.args
         if base.op == "class":
-            return method == "apply" and self._method(base.args[0], "forward", _NONE)
+            kernel = self.project.method(base.args[0], "forward") if method == "apply" else None
+            return kernel is not None and self.reaches(kernel, base.args[0])
+        if base.op == "self" and self._is_set_to_attention(base.args[0], method):
+            return True
         return any(self._runs(owner, method) for owner in self._owners(base))
 
     def _is_kernel(self, path: str, name: str) -> bool:
@@ -202,7 +207,7 @@ class Attention:
             return not method and (any(name in self._modules for name in outside) or self._is_given_attention(made))
         if self.reaches(entry, cls):
             return True
-        return self._calls_unknown_member(entry, cls) and (self._is_given_attention(made) or self._makes_attention(cls))
+        return self._calls_attention_member(entry, cls, made)
 
     def _entry(self, cls: ClassDef) -> FunctionDef | None:
         return self.project.method(cls, "forward") or self.project.method(cls, "__call__")
@@ -219,40 +224,48 @@ class Attention:
             if part is not made
         )
 
-    def _makes_attention(self, cls: ClassDef) -> bool:
-        """Whether an `__init__` makes an object that computes attention: a default for what it may be given."""
-        init = self.project.method(cls, "__init__")
-        if init is None:
-            return False
-        body = self._body(init)
-        for call in body.calls:
-            target = self._resolve(call.function, init, body, cls)
-            if isinstance(target, ClassDef) and target is not cls and self._method(target, "__call__", _NONE):
-                return True
-        return False
-
-    def _calls_unknown_member(self, function: FunctionDef, cls: ClassDef) -> bool:
-        """Whether a method calls an attribute of `self` that nothing in the tree says more of."""
+    def _calls_attention_member(self, function: FunctionDef, cls: ClassDef, made: Value) -> bool:
+        """Whether a method calls a member that is given by a method outside the tree: `self.set_processor(…)`."""
         body = self._body(function)
-        first = _self_name(function)
         called = [call.function for call in body.calls]
         called.extend(value for stored in body.stored.values() for value in stored if _is_entry(value))
         for callee in called:
             if _is_entry(callee):
                 callee = callee.base
-            if isinstance(callee, ir.Attr) and isinstance(callee.base, ir.Name) and callee.base.id == first:
-                known = self.project.method(cls, callee.name) is not None
-                if not known and not self.interpreter.objects_of(self._member(cls, callee.name)):
-                    return True
+            if not (isinstance(callee, ir.Attr) and _is_self(callee.base, function)):
+                continue
+            if self.project.method(cls, callee.name) or self.interpreter.objects_of(self._member(cls, callee.name)):
+                continue
+            if self._is_given_attention(made) or self._is_set_to_attention(cls, callee.name):
+                return True
         return False
+
+    def _is_set_to_attention(self, cls: ClassDef, name: str) -> bool:
+        """Whether `__init__` hands `self.set_name` an object that computes attention."""
+        init = self.project.method(cls, "__init__")
+        if init is None:
+            return False
+        body = self._body(init)
+        for call in body.calls:
+            callee = call.function
+            if isinstance(callee, ir.Attr) and callee.name == f"set_{name}" and _is_self(callee.base, init):
+                for argument in call.arguments:
+                    stored = body.stored.get(argument.id, []) if isinstance(argument, ir.Name) else [argument]
+                    if any(self._is_made_attention(value, init, body, cls) for value in stored):
+                        return True
+        return False
+
+    def _is_made_attention(self, expression: Expr, init: FunctionDef, body: _Body, cls: ClassDef) -> bool:
+        """Whether an expression makes an object whose call computes attention."""
+        if not isinstance(expression, ir.Call):
+            return False
+        target = self._resolve(expression.function, init, body, cls)
+        entry = self._entry(target) if isinstance(target, ClassDef) else None
+        return entry is not None and isinstance(target, ClassDef) and self.reaches(entry, target)
 
     def _member(self, cls: ClassDef, name: str) -> Value:
         values = self.interpreter.values
         return values.make("attr", values.make("self", cls, "self"), name)
-
-    def _method(self, cls: ClassDef, name: str, handed: frozenset[str]) -> bool:
-        method = self.project.method(cls, name)
-        return method is not None and self.reaches(method, cls, handed)
 
     # Functions, as they are written
 
@@ -340,11 +353,12 @@ class Attention:
                 and expression.name in ("forward", "__call__", "processor")
             ):
                 return True
-            value = self._rooted(expression, function, owner)
-            if value is not None:
-                return self.computes(value)
             if isinstance(base, ir.Call) and isinstance(base.function, ir.Name) and base.function.id == "super":
                 return self._base_reaches(expression.name, function, owner)
+        if isinstance(expression, ir.Attr | ir.Item | ir.Name):
+            value = self._rooted(expression, function, owner, body)
+            if value is not None:
+                return self.computes(value)
         target = self._resolve(expression, function, body, owner)
         if isinstance(target, External):
             return target.name in self._functions
@@ -365,31 +379,33 @@ class Attention:
                 return self.reaches(method, owner)
         return False
 
-    def _rooted(self, expression: Expr, function: FunctionDef, owner: ClassDef | None) -> Value | None:
-        """The value of `self.a.b`, or of an attribute of a parameter with a class for annotation."""
-        names: list[str] = []
-        while isinstance(expression, ir.Attr):
-            names.append(expression.name)
-            expression = expression.base
+    def _rooted(
+        self, expression: Expr, function: FunctionDef, owner: ClassDef | None, body: _Body, depth: int = 0
+    ) -> Value | None:
+        """The value of what is reached from `self`, or from a parameter with a class for annotation."""
+        if depth > _MAX_DEPTH:
+            return None
         values = self.interpreter.values
-        if isinstance(expression, ir.Item) and isinstance(expression.base, ir.Attr):
-            base = self._rooted(expression.base, function, owner)
-            value = None if base is None else values.make("elem", 0, base)
-        elif not isinstance(expression, ir.Name):
+        if isinstance(expression, ir.Attr):
+            base = self._rooted(expression.base, function, owner, body, depth + 1)
+            if base is None:
+                return None
+            method = self.project.method(base.args[0], expression.name) if base.op == "self" else None
+            if method is not None:
+                return values.make("bound", base, method)
+            return values.make("attr", base, expression.name)
+        if isinstance(expression, ir.Item):
+            base = self._rooted(expression.base, function, owner, body, depth + 1)
+            return None if base is None else values.make("elem", 0, base)
+        if not isinstance(expression, ir.Name):
             return None
-        elif owner is not None and expression.id == _self_name(function):
-            method = self.project.method(owner, names[-1])
-            value = values.make("self", owner, "self")
-            if method is not None and len(names) == 1:
-                return values.make("bound", value, method)
-        else:
-            objects = self._annotated(function, expression.id)
-            value = objects[0] if objects else None
-        if value is None:
-            return None
-        for name in reversed(names):
-            value = values.make("attr", value, name)
-        return value
+        if owner is not None and expression.id == _self_name(function):
+            return values.make("self", owner, "self")
+        if expression.id in body.iterated:
+            base = self._rooted(body.iterated[expression.id], function, owner, body, depth + 1)
+            return None if base is None else values.make("elem", 0, base)
+        objects = self._annotated(function, expression.id)
+        return objects[0] if objects else None
 
     def _resolve(
         self, expression: Expr, function: FunctionDef, body: _Body, owner: ClassDef | None = None, depth: int = 0
@@ -467,11 +483,25 @@ def _collect(summary: Function, body: _Body) -> None:
             for target in node.targets:
                 if isinstance(target, ir.Name):
                     body.stored.setdefault(target.id, []).append(node.value)
+        elif kind is ir.For:
+            assert isinstance(node, ir.For)
+            _collect_loop(node, body)
         elif kind is ir.Import:
             assert isinstance(node, ir.Import)
             body.imports.update(node.bindings)
         if isinstance(node, tuple):
             stack.extend(_parts(node))
+
+
+def _collect_loop(loop: ir.For, body: _Body) -> None:
+    target, iterable = loop.target, loop.iterable
+    if isinstance(iterable, ir.Call) and iterable.arguments:
+        if isinstance(target, ir.Display) and len(target.items) == 2:
+            last = target.items[1]  # `for index, block in enumerate(blocks)`
+            target = last if isinstance(last, ir.Name) else target
+        iterable = iterable.arguments[0]
+    if isinstance(target, ir.Name):
+        body.iterated[target.id] = iterable
 
 
 def _parts(node: Iterable[object]) -> list[object]:
@@ -481,6 +511,10 @@ def _parts(node: Iterable[object]) -> list[object]:
 def _is_entry(expression: Expr) -> TypeGuard[ir.Attr]:
     """`module.forward`, `processor.__call__`."""
     return isinstance(expression, ir.Attr) and expression.name in _ENTRIES
+
+
+def _is_self(expression: Expr, function: FunctionDef) -> bool:
+    return isinstance(expression, ir.Name) and expression.id == _self_name(function)
 
 
 def _self_name(function: FunctionDef) -> str:
