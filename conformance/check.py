@@ -136,6 +136,7 @@ def check(
             files = _of_families(options.family, files, families)
         entries: list[Entry] = []
         read: list[str] = []
+        rest: list[str] = []
         problems = list(found.problems)
         for done, path in enumerate(files):
             if progress is not None:
@@ -149,14 +150,19 @@ def check(
                 read.append(path)
                 with clock("call paths"):
                     entries.extend(calls.entries(module))
+            else:
+                rest.append(path)
             project.forget_text(path)
-        given = set(files)
-        problems.extend(problem for path, problem in project.problems.items() if path not in given)
-        findings = _unreadable(problems, rules)
+        findings: list[Finding] = []
         with clock("rules"):
             for rule in rules:
                 if rule.check is not None:
                     findings.extend(rule.check(Context(rule.info, project, calls, entries, read)))
+        # What a link asked for meanwhile has been parsed; the others only have to be Python.
+        problems.extend(filter(None, (_syntax(project, path, clock) for path in rest if path not in project.parsed)))
+        known = {problem.path for problem in problems}
+        problems.extend(problem for path, problem in project.problems.items() if path not in known)
+        findings.extend(_unreadable(problems, rules))
         findings = _settle(findings, options, families, profile, profile_root)
         coverage = calls.coverage(entries)
     statistics = Statistics(
@@ -335,17 +341,24 @@ def _of_families(names: Iterable[str], files: list[str], families: Families) -> 
 
 
 def _read(project: Project, path: str, clock: _Clock) -> Problem | None:
-    """Reads one file: in full when a rule can need it, else for its syntax only."""
+    """Reads one file, and parses it when a rule can need it."""
     try:
         with clock("read"):
-            text = project.text(path)
-            likely = is_likely(text)
+            likely = is_likely(project.text(path))
         if likely or path in project.parsed:
             with clock("facts"):
                 project.module(path)
             return project.problems.get(path)
+    except Unreadable as error:
+        return Problem(path, error.reason, error.line)
+    return None
+
+
+def _syntax(project: Project, path: str, clock: _Clock) -> Problem | None:
+    """Parses a file that no rule has needed."""
+    try:
         with clock("syntax"):
-            parse(text, path)
+            parse(project.text(path), path)
     except Unreadable as error:
         return Problem(path, error.reason, error.line)
     except Unparsable as error:

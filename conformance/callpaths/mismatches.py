@@ -345,12 +345,15 @@ class Mismatches:
     ) -> Surroundings | None:
         """What stands around the call, where nothing makes the mismatch uncertain."""
         certainty = self._certainty
+        head, *rest = call.callee.replace("()", "").split(".")
+        owner = function.owner
+        is_receiver = self._is_receiver(function, head)
+        through_self = is_receiver and len(rest) == 1
+        if not all(self._may_lack(t, module.path, through_self) for t in targets if isinstance(t, Lacking)):
+            return None
         around = certainty.surroundings(module.path, call.span)
         if around is None or not self._is_plain(around, call.callee.rpartition(".")[0]):
             return None
-        head, *rest = call.callee.removesuffix("()").replace("()", "").split(".")
-        owner = function.owner
-        is_receiver = self._is_receiver(function, head)
         if is_receiver:
             if around.bound[head] != 1:
                 return None
@@ -378,12 +381,8 @@ class Mismatches:
                 return None
         if not all(self._is_certain(target, module.path) for target in targets):
             return None
-        if isinstance(targets[0], Lacking):
-            through_self = is_receiver and len(rest) == 1
-            if not all(
-                self._is_absent(t, module.path, around, through_self) for t in targets if isinstance(t, Lacking)
-            ):
-                return None
+        if isinstance(targets[0], Lacking) and (around.is_swallowed or _asks_for(around, targets[0].method)):
+            return None
         return around
 
     def _is_plain(self, around: Surroundings, receiver: str) -> bool:
@@ -453,7 +452,7 @@ class Mismatches:
         paths = {cls.module.path for cls in ours}
         names = {cls.name for cls in ours}
         pattern = rf"\b(\w+)\.{re.escape(name)}\s*(?::[^=\n]+)?=(?!=)(?!\s*None\b)"
-        for path, offset in certainty.mentions(owner.module.path, pattern):
+        for path, offset in certainty.mentions(owner.module.path, f".{name}", pattern):
             text = self._project.text(path)
             receiver = re.match(r"\w+", text[offset:])
             if receiver is None:
@@ -468,19 +467,30 @@ class Mismatches:
                 return False
         return True
 
-    def _is_absent(self, target: Lacking, path: str, around: Surroundings, through_self: bool) -> bool:
+    def _may_lack(self, target: Lacking, path: str, through_self: bool) -> bool:
         """Whether nothing in the package speaks of such an attribute, and objects of the very class exist."""
+        certainty = self._certainty
         name = re.escape(target.method)
-        if around.is_swallowed or re.search(rf"(?:hasattr|getattr)\([^()]*[\"']{name}[\"']", around.source):
-            return False
-        if self._certainty.is_patched(target.method, (), (path, target.receiver.module.path)):
+        place = target.receiver.module.path
+        if through_self:
+            if certainty.files_of_subclasses(target.receiver):
+                defined = rf"\bdef {name}\b|^[ \t]+{name}\b[^\n(]*="
+                if any(True for _ in certainty.mentions(place, target.method, defined)):
+                    return False
+            class_name = target.receiver.name
+            made = rf"(?<!class )\b{re.escape(class_name)}\("
+            if not any(True for _ in certainty.mentions(place, f"{class_name}(", made)):
+                return False
+        if certainty.is_patched(target.method, (), (path, place)):
             return False
         for base in self._project.mro(target.receiver):
             if isinstance(base, ClassDef):
                 text = self._project.text(base.module.path)
                 if re.search(rf"[\"']{name}[\"']|__dict__|\bsetattr\(|\bvars\(", text):
                     return False
-        if not through_self:
-            return True
-        made = rf"(?<!class )\b{re.escape(target.receiver.name)}\("
-        return any(True for _ in self._certainty.mentions(target.receiver.module.path, made))
+        return True
+
+
+def _asks_for(around: Surroundings, name: str) -> bool:
+    """Whether the function tests for an attribute anywhere: the call may stand behind an early return."""
+    return re.search(rf"(?:hasattr|getattr)\([^()]*[\"']{re.escape(name)}[\"']", around.source) is not None

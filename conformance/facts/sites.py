@@ -62,8 +62,9 @@ _CHILDREN: dict[type, tuple[str, ...]] = {
     )
     or kind in (ast.match_case, ast.arguments)
 }
-for _leaf in (ast.Name, ast.Constant, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Pass, ast.Break, ast.Continue):
-    _CHILDREN[_leaf] = ()
+_LEAVES = frozenset(
+    {ast.Name, ast.Constant, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Pass, ast.Break, ast.Continue, type(None)}
+)
 _STRINGS = frozenset({"attr", "arg", "name", "id", "type_comment"})
 for _kind, _names in _CHILDREN.items():
     _CHILDREN[_kind] = tuple(name for name in _names if name not in _STRINGS)
@@ -79,14 +80,14 @@ def function_sites(node: FunctionNode, known: Container[str]) -> FunctionSites:
     imports: dict[str, Imported] = {}
     stack: list[Any] = list(node.body)
     pop, push, extend = stack.pop, stack.append, stack.extend
-    children = _CHILDREN
+    children, leaves = _CHILDREN, _LEAVES
     while stack:
         current = pop()
         kind = type(current)
-        if kind is ast.Name or kind is ast.Constant:
-            continue
-        if kind is ast.Attribute:
-            push(current.value)
+        while kind is ast.Attribute:
+            current = current.value
+            kind = type(current)
+        if kind in leaves:
             continue
         if kind is ast.Call:
             head = current.func
@@ -94,12 +95,17 @@ def function_sites(node: FunctionNode, known: Container[str]) -> FunctionSites:
                 head = head.value
             if type(head) is ast.Name:
                 found.append((head.id, current))
-            elif type(head) is ast.Call and type(head.func) is ast.Name:
-                found.append((head.func.id, current))
-            push(current.func)
-            extend(current.args)
-            for keyword in current.keywords:
-                push(keyword.value)
+            else:
+                if type(head) is ast.Call and type(head.func) is ast.Name:
+                    found.append((head.func.id, current))
+                push(head)
+            for value in current.args:
+                if type(value) not in leaves:
+                    push(value)
+            for value in current.keywords:
+                value = value.value
+                if type(value) not in leaves:
+                    push(value)
             continue
         if kind is ast.Import or kind is ast.ImportFrom:
             imports.update(import_bindings(current))
@@ -110,7 +116,7 @@ def function_sites(node: FunctionNode, known: Container[str]) -> FunctionSites:
             value = getattr(current, name)
             if type(value) is list:
                 extend(value)
-            elif value is not None:
+            elif type(value) not in leaves:
                 push(value)
     arguments = node.args
     first = next((a.arg for a in (*arguments.posonlyargs, *arguments.args)), "super")

@@ -20,7 +20,8 @@ from conformance.sources.problems import Unreadable
 _MAX_LINKS = 16
 _MOST_FILES = 6_000
 """Files of a package that are still looked through; in a larger one nothing is certain."""
-_CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^)]*)\)", re.MULTILINE)
+_CLASS = re.compile(r"class[ \t]+(\w+)[ \t]*\(([^)]*)\)")
+_WORD = re.compile(r"\w+")
 
 
 class Certainty:
@@ -31,6 +32,8 @@ class Certainty:
         self._trees: dict[str, ast.Module | None] = {}
         self._scopes: dict[str, ModuleScopes] = {}
         self._packages: dict[str, dict[str, str] | None] = {}
+        self._bases: dict[str, dict[str, list[tuple[str, str]]]] = {}
+        self._files: dict[ClassDef, set[str]] = {}
         self._subclasses: dict[ClassDef, tuple[ClassDef, ...] | None] = {}
 
     # One file
@@ -108,12 +111,13 @@ class Certainty:
             if name in text and (not near or path in paths or any(word in text for word in near))
         )
 
-    def mentions(self, path: str, pattern: str) -> Iterator[tuple[str, int]]:
-        """File and offset of each match in the package of a file."""
-        compiled = re.compile(pattern)
+    def mentions(self, path: str, word: str, pattern: str) -> Iterator[tuple[str, int]]:
+        """File and offset of each match, in the package of a file, of a pattern that has a word in it."""
+        compiled = re.compile(pattern, re.MULTILINE)
         for place, text in (self._texts(path) or {}).items():
-            for match in compiled.finditer(text):
-                yield place, match.start()
+            if word in text:
+                for match in compiled.finditer(text):
+                    yield place, match.start()
 
     def is_small(self, path: str) -> bool:
         """Whether the package of a file can be looked through."""
@@ -139,25 +143,10 @@ class Certainty:
         return self._subclasses[cls]
 
     def _find_subclasses(self, cls: ClassDef) -> tuple[ClassDef, ...] | None:
-        texts = self._texts(cls.module.path)
-        if texts is None:
+        if not self.is_small(cls.module.path):
             return None
-        declared: list[tuple[str, str, set[str]]] = []
-        for path, text in texts.items():
-            for match in _CLASS.finditer(text):
-                declared.append((path, match[1], set(re.findall(r"\w+", match[2]))))
-        names, paths = {cls.name}, set()
-        grown = True
-        while grown:
-            grown = False
-            for path, name, bases in declared:
-                if bases & names:
-                    paths.add(path)
-                    if name not in names:
-                        names.add(name)
-                        grown = True
         found: list[ClassDef] = []
-        for path in sorted(paths):
+        for path in sorted(self.files_of_subclasses(cls)):
             module = self._project.module(path)
             if module is None:
                 return None
@@ -166,6 +155,32 @@ class Certainty:
                 if other is not cls and cls in self._project.mro(other):
                     found.append(other)
         return tuple(found)
+
+    def files_of_subclasses(self, cls: ClassDef) -> set[str]:
+        """The files of the package with a class that, by the names of bases, may inherit from a class."""
+        if cls not in self._files:
+            declared = self._declared(cls.module.path)
+            names, paths = [cls.name], set()
+            known = {cls.name}
+            for name in names:
+                for path, child in declared.get(name, ()):
+                    paths.add(path)
+                    if child not in known:
+                        known.add(child)
+                        names.append(child)
+            self._files[cls] = paths
+        return self._files[cls]
+
+    def _declared(self, path: str) -> dict[str, list[tuple[str, str]]]:
+        """For each word among the bases of a class statement: the files and classes it stands in."""
+        root = self._package(path)
+        if root not in self._bases:
+            found = self._bases[root] = {}
+            for place, text in (self._texts(path) or {}).items():
+                for match in _CLASS.finditer(text):
+                    for word in set(_WORD.findall(match[2])):
+                        found.setdefault(word, []).append((place, match[1]))
+        return self._bases[root]
 
     def _texts(self, path: str) -> dict[str, str] | None:
         """The texts of the package that holds a file, its tests left out; None where it is too large."""
