@@ -122,6 +122,9 @@ class Callables:
     def __init__(self, interpreter: Interpreter) -> None:
         self._interpreter = interpreter
         self._values = interpreter.values
+        self.models: list[ClassDef] = []
+        """The models among which those that hold a module are looked for."""
+        self._held: dict[ClassDef, CheckpointHook] | None = None
 
     def of(self, value: Value, conditions: Iterable[tuple[Value, bool]] = ()) -> tuple[Callable, ...]:
         """What a value can be under conditions; an alternative that isn't known is there as such."""
@@ -199,23 +202,56 @@ class Callables:
             if hook.attribute != attribute:
                 continue
             base = next((b for b in project.mro(cls) if _is_named(b, hook.bases)), None)
-            if base is None or not self._can_be_enabled(cls, hook):
+            switch = project.class_attribute(cls, hook.switch)
+            if base is None or switch is None or getattr(switch[1], "value", None) is not True:
                 continue
-            if all(self._leaves_to_base(cls, base, setter) for setter in hook.setters):
+            if self._enables(cls, base, hook) and self._sets(cls, base, hook):
                 return hook
         return None
 
-    def _can_be_enabled(self, cls: ClassDef, hook: CheckpointHook) -> bool:
-        found = self._interpreter.project.class_attribute(cls, hook.switch)
-        return not hook.switch or (found is not None and getattr(found[1], "value", None) is True)
-
-    def _leaves_to_base(self, cls: ClassDef, base: ClassDef | External, setter: str) -> bool:
-        """Whether a method of the base isn't overridden, or the override calls it."""
+    def _enables(self, cls: ClassDef, base: ClassDef | External, hook: CheckpointHook) -> bool:
+        """Whether the base makes the hook: its method isn't overridden, or the override only hands on what it gets."""
         project = self._interpreter.project
-        method = project.method(cls, setter)
+        method = project.method(cls, hook.enabler)
         if method is None or method.owner is base:
             return True
-        return re.search(rf"super\(.*\)\.{setter}\(\s*\)", project.source_of(method)) is not None
+        call = re.search(rf"super\(.*\)\.{hook.enabler}\(\s*(?:\w+=)?(\w*)\s*\)", project.source_of(method))
+        return call is not None and (not call[1] or call[1] in {p.name for p in method.facts.parameters[1:]})
+
+    def _sets(self, cls: ClassDef, base: ClassDef | External, hook: CheckpointHook) -> bool:
+        """Whether the hook is stored: the base's method isn't overridden, or the override stores what it gets."""
+        method = self._interpreter.project.method(cls, hook.setter)
+        if method is None or method.owner is base:
+            return True
+        stored = self._interpreter.value_after(cls, method, hook.attribute)
+        return stored is not None and any(p.op == "param" and p.args[2] == hook.parameter for p in alternatives(stored))
+
+    def _held_hook(self, cls: ClassDef, attribute: str) -> CheckpointHook | None:
+        """The hook that a model which holds modules of this class stores on them."""
+        if self._held is None:
+            self._held = {}
+            for model in self.models:
+                for hook in self._interpreter.project.profile.hooks:
+                    if self._hook(model, hook.attribute) is hook:
+                        self._note_held(model, hook, self._held, set())
+        found = self._held.get(cls)
+        if found is None or found.attribute != attribute or found.marker not in self._interpreter.attributes(cls):
+            return None
+        return found
+
+    def _note_held(
+        self, cls: ClassDef, hook: CheckpointHook, held: dict[ClassDef, CheckpointHook], seen: set[ClassDef]
+    ) -> None:
+        """Notes the classes of all modules below one."""
+        if cls in seen:
+            return
+        seen.add(cls)
+        interpreter = self._interpreter
+        for value in interpreter.attributes(cls).values():
+            for inner in (*interpreter.classes_of(value), *interpreter.elements_of(value)):
+                if isinstance(inner, ClassDef):
+                    held.setdefault(inner, hook)
+                    self._note_held(inner, hook, held, seen)
 
     # Calls
 
@@ -244,6 +280,8 @@ class Callables:
     def _followed(self, way: _Way, call: CheckpointCall, callable_: Callable) -> Iterator[Use]:
         """What a call does with one callable; `call` is the way's own, or stands in the last of its wrappers."""
         way = way._replace(conditions=(*way.conditions, *callable_.conditions))
+        if callable_.kind is Kind.UNKNOWN and call.keywords:
+            callable_ = self._with_held(callable_)
         assumptions = Assumptions(self._values, way.conditions)
         if callable_.kind is Kind.UNKNOWN or assumptions.contradictory or len(way.through) > _MAX_LINKS:
             return
@@ -283,6 +321,15 @@ class Callables:
             given=way.given,
             place=way.place,
         )
+
+    def _with_held(self, callable_: Callable) -> Callable:
+        """A hook that nothing but a model around stores. Only what passes keywords has to know."""
+        value = callable_.value
+        for owner in self._owners(value) if value.op == "attr" else ():
+            hook = self._held_hook(owner, value.args[1])
+            if hook is not None:
+                return callable_._replace(kind=Kind.POSITIONAL, hook=hook)
+        return callable_
 
     def _inside(
         self, way: _Way, call: CheckpointCall, wrapper: Callable, keywords: dict[str, Value], opened: bool

@@ -151,6 +151,7 @@ class CallPaths:
             forward = project.method(owner, "forward")
             if forward is None:
                 continue  # no model: a pipeline, a loader; a mixin's methods are expanded from its models
+            self.callables.models.append(owner)
             if self._concerns_checkpoints(owner) or (every_forward and forward.owner is owner):
                 if forward.owner is owner or class_facts.methods:
                     picked.append((owner, forward))

@@ -45,10 +45,16 @@ class CheckpointHook:
     attribute: str
     bases: tuple[str, ...]
     """Dotted names of the base class, all its spellings."""
-    setters: tuple[str, ...] = ()
-    """Methods of the base that store the hook: a class that overrides one decides by itself."""
-    switch: str = ""
-    """A class attribute without which the base refuses to store the hook."""
+    enabler: str
+    """The base's method that makes the hook; what is handed to it takes the hook's place."""
+    setter: str
+    """The base's method that stores it, on the model and on its submodules."""
+    parameter: str
+    """The setter's parameter that takes the hook."""
+    switch: str
+    """The class attribute without which the base refuses."""
+    marker: str
+    """The attribute of the submodules that get the hook, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +209,11 @@ def _load(path: Path, folder: Path, seen: tuple[Path, ...]) -> Profile:
         CheckpointHook(
             attribute=entry.text("attribute"),
             bases=entry.texts("bases"),
-            setters=entry.texts("setters"),
-            switch=entry.text("switch", ""),
+            enabler=entry.text("enabler"),
+            setter=entry.text("setter"),
+            parameter=entry.text("parameter"),
+            switch=entry.text("switch"),
+            marker=entry.text("marker"),
         )
         for entry in checkpoint.tables("hooks")
     )

@@ -54,7 +54,7 @@ def place_of(path: Path, other: Path | None) -> Site:
     if raw.written is None or other is None:
         return raw.written or raw.site
     counterpart = other.raw
-    is_shared = raw.written in (counterpart.written, counterpart.outer) and counterpart.site != raw.written
+    is_shared = raw.written in (counterpart.written, counterpart.outer, counterpart.site)
     return raw.site if is_shared else raw.written
 
 
