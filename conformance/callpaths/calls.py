@@ -925,9 +925,15 @@ class Calls(Machine):
         """Notes the keywords that a function takes and never mentions, where a checkpoint runs it or it runs one."""
         trace = self._trace
         assert trace is not None
-        runs = frame.parent is not None and self._is_run_by_checkpoint(span)
-        if self._dead or span is NO_SPAN or not (runs or len(trace.checkpoints) > begun):
+        if self._dead or span is NO_SPAN:
             return
+        if not (frame.parent is not None and self._is_run_by_checkpoint(span)):
+            # It wraps the one function that it is given, or, a nested function, was made for. All else computes.
+            made = [c for c in trace.checkpoints[begun:] if self._checkpoints or not c.inside]
+            if len(made) != 1 or made[0].loops != self._open_loops(caller):
+                return
+            if frame.parent is None and made[0].function not in [frame.env.get(p.name) for p in function.parameters]:
+                return
         names = {p.name for p in function.parameters if p.kind in ("any", "keyword")}
         rest = next((p.name for p in function.parameters if p.kind == "keywords"), None)
         unread = tuple(

@@ -53,7 +53,8 @@ def check(context: Context) -> Iterator[Finding]:
         uses = context.calls.checkpoint_uses(entry)
         hooked = {use.call.site for use in uses if use.callable.kind is Kind.POSITIONAL}
         for use in uses:
-            if use.mode is Mode.DEFAULT and use.place not in reported:
+            # What the default mode rejects is CF202's: the call fails.
+            if use.mode is Mode.DEFAULT and not use.rejected and use.place not in reported:
                 reported.add(use.place)
                 yield _finding(context, use, use.call.site in hooked)
 
@@ -61,7 +62,7 @@ def check(context: Context) -> Iterator[Finding]:
 def _finding(context: Context, use: Use, is_hooked: bool) -> Finding:
     advice = "Pass `use_reentrant=False`"
     if is_hooked:
-        advice += " where the callable is torch's; the hook that the same call can run takes no keywords"
+        advice += " where the callable is torch's; another one that the same call can run takes no keywords"
     related = []
     if use.given is not None:
         related.append(context.related("counterpart", use.given.site, f"this call hands {use.callable.text} over"))
