@@ -831,7 +831,7 @@ class Calls(Machine):
         frame = Frame(module, function, parent, owner, self._next())
         frame.env = bound
         frame.written = self._written or (None if span is NO_SPAN else self._site(caller, span))
-        frame.condition_mark = len(self._conditions)
+        frame.condition_mark, frame.outside_mark = len(self._conditions), len(self._outside)
         frame.usage = self._usage
         for name in function.captured:
             if name in bound:
@@ -848,6 +848,7 @@ class Calls(Machine):
         self._stack.pop()
         if alive:
             frame.returns.append((tuple(self._conditions[frame.condition_mark :]), values.none))
+            frame.returned.append(self._now(frame))
         self._truncate(frame.condition_mark)
         for name, value in bound.items():
             after = frame.env.get(name)
@@ -861,12 +862,22 @@ class Calls(Machine):
             return values.make("many", *dict.fromkeys(frame.yields)) if frame.yields else values.make("list")
         if not frame.returns:
             return values.make("unknown", "no return", self._next())
+        if len(self._outside) > frame.outside_mark:
+            self._return_outside(frame)
         result = frame.returns[-1][1]
         for conditions, value in reversed(frame.returns[:-1]):
             if value is not result:
                 result = values.phi(values.all_of(as_value(values, c) for c in conditions), value, result)
         self._note_choice(result, calls)
         return result
+
+    def _return_outside(self, frame: Frame) -> None:
+        """What the ways through a function, each with its return, have made of names of other frames."""
+        self._rewind(frame.outside_mark, frame)
+        after = frame.returned[-1]
+        for (conditions, _), way in zip(reversed(frame.returns[:-1]), reversed(frame.returned[:-1]), strict=True):
+            after = self._either(self.values.all_of(as_value(self.values, c) for c in conditions), way, after)
+        self._redo(after)
 
     def _note_refused(
         self,

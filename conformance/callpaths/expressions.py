@@ -308,10 +308,10 @@ class Expressions(Machine):
                 value = self.eval(operand, frame)
             else:
                 # What an operand binds or changes is so only where it runs.
-                before, heap = dict(frame.env), dict(self._heap)
+                before, heap, outside = dict(frame.env), dict(self._heap), len(self._outside)
                 value = self.eval(operand, frame)
                 test = self.values.all_of(parts) if is_and else self.values.negate(self.values.any_of(parts))
-                self._rejoin(test, before, heap, frame)
+                self._rejoin(test, before, heap, outside, frame)
             parts.append(value)
             known = self._truth(value)
             if known is (not is_and):
@@ -321,8 +321,10 @@ class Expressions(Machine):
         self._truncate(mark)
         return self.values.chain(expression.kind, parts)
 
-    def _rejoin(self, test: Value, env: dict[str, Value], heap: dict[Any, Value], frame: Frame) -> None:
+    def _rejoin(self, test: Value, env: dict[str, Value], heap: dict[Any, Value], outside: int, frame: Frame) -> None:
         """Joins the state before an operand with the one after it, where the operand changed anything."""
+        if len(self._outside) > outside:
+            self._redo(self._either(test, self._rewind(outside, frame), {}))
         if frame.env != env:
             frame.env = self._join(test, frame.env, env)
         if self._heap != heap:
@@ -349,15 +351,15 @@ class Expressions(Machine):
         branch = self._next()
         calls = self._count_calls()
         self._push(test, True, branch)
-        before, heap = dict(frame.env), dict(self._heap)
+        before, heap, outside = dict(frame.env), dict(self._heap), len(self._outside)
         body = self.eval(expression.body, frame)
-        self._rejoin(test, before, heap, frame)
+        self._rejoin(test, before, heap, outside, frame)
         self._truncate(mark)
         self._usage = usage
         self._push(test, False, branch)
-        before, heap = dict(frame.env), dict(self._heap)
+        before, heap, outside = dict(frame.env), dict(self._heap), len(self._outside)
         orelse = self.eval(expression.orelse, frame)
-        self._rejoin(self.values.negate(test), before, heap, frame)
+        self._rejoin(self.values.negate(test), before, heap, outside, frame)
         self._truncate(mark)
         result = self.values.phi(test, body, orelse)
         self._note_choice(result, calls)

@@ -31,6 +31,10 @@ class Left(NamedTuple):
     heap: dict[tuple[Value, str], Value]
     called: int
     """How many calls were noted by then."""
+    outside: dict[tuple[Frame, str], Value | None]
+    """What names of other frames are by then."""
+    is_last: bool
+    """True for a `break`: the loop's own symbols say what its names are then."""
 
 
 class Frame:
@@ -54,8 +58,10 @@ class Frame:
         "module",
         "nested",
         "outside",
+        "outside_mark",
         "owner",
         "parent",
+        "returned",
         "returns",
         "serial",
         "states",
@@ -85,6 +91,10 @@ class Frame:
         self.bindings: list[Rebinding] = []
         self.captures: list[Capture] = []
         self.returns: list[tuple[tuple[Literal, ...], Value]] = []
+        self.returned: list[dict[tuple[Frame, str], Value | None]] = []
+        """For each return: what names of other frames are by then."""
+        self.outside_mark = 0
+        """How many changes of other frames' names there were when the function began."""
         self.yields: list[Value] = []
         self.continues: list[list[Left]] = []
         """For each open loop: how iterations that a `continue` ends leave things."""

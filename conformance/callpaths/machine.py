@@ -47,6 +47,10 @@ _MOST_READS = 8
 """Reads of one value that are noted."""
 
 
+Outside = dict[tuple[Frame, str], Value | None]
+"""What names of other frames than the running one are; None for one that isn't bound."""
+
+
 class Machine:
     """State and shared steps. The parts that inherit from it make up the `Interpreter`."""
 
@@ -98,6 +102,8 @@ class Machine:
         self._keywords: dict[Value, list[tuple[str | None, Value]]] = {}
         self._backwards: list[int] = []
         """Serials of the backward passes that the entry runs itself."""
+        self._outside: list[tuple[Frame, str, Value | None]] = []
+        """Names of other frames than the running one that were bound or changed, in order, with what they were."""
         self._changed: dict[Value, Value] = {}
         """What the last expanded call has made of dicts and lists that it got."""
         self._iterated: dict[tuple[Value, int], Value] = {}
@@ -134,13 +140,15 @@ class Machine:
             self._expansions,
             self._written,
             self._contexts,
+            self._outside,
         )
-        self._contexts = []
+        self._contexts, self._outside = [], []
         self._conditions, self._known, self._heap, self._checkpoints, self._stack = [], {}, {}, [], []
         self._usage, self._dead, self._steps, self._building, self._expansions = "other", 0, 0, 0, 0
         return saved
 
     def _resume(self, saved: tuple[Any, ...]) -> None:
+        self._rewind(0)
         (
             self._conditions,
             self._known,
@@ -155,6 +163,7 @@ class Machine:
             self._expansions,
             self._written,
             self._contexts,
+            self._outside,
         ) = saved
 
     def _enter_parameters(self, frame: Frame, summary: Function, owner: ClassDef | None, function: FunctionDef) -> None:
@@ -334,9 +343,39 @@ class Machine:
 
     def _set_in_place(self, name: str, value: Value, frame: Frame) -> None:
         """The object behind a name, and behind its other names, has changed."""
-        for alias in frame.aliases.get(name, (name,)):
+        for alias in {name, *frame.aliases.get(name, ())}:
+            self._outside.append((frame, alias, frame.env.get(alias)))
             frame.env[alias] = value
-        frame.env[name] = value
+
+    def _rewind(self, mark: int, frame: Frame | None = None) -> Outside:
+        """Undoes what was done to names of other frames since a mark, and tells what they had become.
+
+        The running frame's own names are kept apart by its branches.
+        """
+        after: Outside = {}
+        for owner, name, before in reversed(self._outside[mark:]):
+            if owner is not frame:
+                after.setdefault((owner, name), owner.env.get(name))
+                _put(owner, name, before)
+        del self._outside[mark:]
+        return after
+
+    def _redo(self, after: Outside) -> None:
+        """Gives names of other frames what they had become."""
+        for (owner, name), value in after.items():
+            self._outside.append((owner, name, owner.env.get(name)))
+            _put(owner, name, value)
+
+    def _either(self, test: Value, first: Outside, second: Outside) -> Outside:
+        """What names of other frames are after one of two ways, of which a test decides."""
+        joined: Outside = {}
+        for owner, name in {**first, **second}:
+            unbound = self.values.make("unbound", name)
+            one, other = (
+                way[(owner, name)] if (owner, name) in way else owner.env.get(name) for way in (first, second)
+            )
+            joined[(owner, name)] = self.values.phi(test, one or unbound, other or unbound)
+        return joined
 
     def _is_watched(self, value: Value) -> bool:
         """Whether a value is the watched parameter, or what a loop has made of it."""
@@ -567,6 +606,9 @@ class Machine:
     def _bind(self, name: str, value: Value, frame: Frame, line: int, is_target: bool = False) -> None:
         raise NotImplementedError
 
+    def _now(self, frame: Frame) -> Outside:
+        raise NotImplementedError
+
     def _block(self, block: ir.Block, frame: Frame) -> bool:
         raise NotImplementedError
 
@@ -701,6 +743,13 @@ class Machine:
 
 def as_value(values: Values, literal: Literal) -> Value:
     return literal.value if literal.holds else values.negate(literal.value)
+
+
+def _put(owner: Frame, name: str, value: Value | None) -> None:
+    if value is None:
+        owner.env.pop(name, None)
+    else:
+        owner.env[name] = value
 
 
 def spelled(expression: Expr, value: Value) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.callpaths.conditions import consequences
 from conformance.callpaths.frames import Closure, Frame, Left, TooLarge
-from conformance.callpaths.machine import MUTABLE, Machine, as_value
+from conformance.callpaths.machine import MUTABLE, Machine, Outside, as_value
 from conformance.callpaths.trace import Join, Literal, LoopSeen
 from conformance.callpaths.values import Value, truth_of
 from conformance.facts import ir
@@ -43,6 +43,8 @@ class Statements(Machine):
     def _assign_statement(self, statement: ir.Assign, frame: Frame) -> bool:
         self._usage = _usage_of(statement.targets[0]) if len(statement.targets) == 1 else "other"
         value = self.eval(statement.value, frame)
+        if statement.augmented and self._grow_in_place(statement, value, frame):
+            return True
         for target in statement.targets:
             self._assign(target, value, frame, statement.line)
             if type(target) is ir.Name:
@@ -52,6 +54,16 @@ class Statements(Machine):
                     frame.copies.discard(target.id)
         if value.op in MUTABLE:
             self._note_aliases(statement, frame)
+        return True
+
+    def _grow_in_place(self, statement: ir.Assign, value: Value, frame: Frame) -> bool:
+        """`x += y` of a list: it stays the same object."""
+        target = statement.targets[0]
+        before = frame.env.get(target.id) if type(target) is ir.Name else None
+        if before is None or before.op not in ("list", "grown") or type(statement.value) is not ir.Op:
+            return False
+        self._note_change(target, before, "extend", value, frame, statement.line)
+        self._replace(target, value, frame, statement.line)
         return True
 
     def _note_aliases(self, statement: ir.Assign, frame: Frame) -> None:
@@ -98,8 +110,9 @@ class Statements(Machine):
         env, heap = frame.env, self._heap
         frame.env, self._heap = dict(env), dict(heap)
         self._push(test, True, branch)
-        calls = self._count_calls()
+        calls, outside = self._count_calls(), len(self._outside)
         alive_body = self._block(statement.body, frame)
+        outside_body = self._rewind(outside, frame)
         calls_between = self._count_calls()
         extra_body = self._conditions[mark:]
         env_body, heap_body = frame.env, self._heap
@@ -107,17 +120,21 @@ class Statements(Machine):
         frame.env, self._heap = env, heap
         self._push(test, False, branch)
         alive_else = self._block(statement.orelse, frame)
+        outside_else = self._rewind(outside, frame)
         extra_else = self._conditions[mark:]
         self._truncate(mark)
         if not alive_body and not alive_else:
             return False
         if not alive_body:
+            self._redo(outside_else)
             self._extend(extra_else, guard=None if _leaves(statement.body) else branch)
             return True
         if not alive_else:
+            self._redo(outside_body)
             frame.env, self._heap = env_body, heap_body
             self._extend(extra_body, guard=None if _leaves(statement.orelse) else branch)
             return True
+        self._redo(self._either(test, outside_body, outside_else))
         env_else, heap_else = frame.env, self._heap
         frame.env = self._join(test, env_body, env_else)
         self._heap = self._join_heap(test, heap_body, heap_else)
@@ -159,13 +176,14 @@ class Statements(Machine):
         """Runs a branch that the present arguments exclude, only to see the calls in it."""
         env, heap, returns = frame.env, self._heap, len(frame.returns)
         frame.env, self._heap = dict(env), dict(heap)
-        mark = len(self._conditions)
+        mark, outside = len(self._conditions), len(self._outside)
         self._dead += 1
         self._block(block, frame)
         self._dead -= 1
         self._truncate(mark)
+        self._rewind(outside, frame)
         frame.env, self._heap = env, heap
-        del frame.returns[returns:]
+        del frame.returns[returns:], frame.returned[returns:]
 
     def _join(self, test: Value, first: dict[Any, Value], second: dict[Any, Value]) -> dict[Any, Value]:
         result = dict(second)
@@ -211,21 +229,26 @@ class Statements(Machine):
     def _iteration(self, body: ir.Block, mark: int, frame: Frame) -> None:
         """One iteration: what reaches the end of the body is joined with what each `continue` leaves."""
         frame.continues.append([])
-        calls = self._count_calls()
+        calls, outside = self._count_calls(), len(self._outside)
         alive = self._block(body, frame)
+        after = self._rewind(outside, frame)
         decided = {(c.branch, c.value): c.holds for c in self._conditions[mark:]}
         self._truncate(mark)
         for left in reversed(frame.continues.pop()):
+            test = self.values.all_of(as_value(self.values, c) for c in left.conditions[mark:])
+            after = self._either(test, left.outside, after)
+            if left.is_last:
+                continue
             if not alive:
                 frame.env, self._heap, alive = left.env, left.heap, True
                 continue
-            test = self.values.all_of(as_value(self.values, c) for c in left.conditions[mark:])
             env, heap = frame.env, self._heap
             frame.env = self._join(test, left.env, env)
             self._heap = self._join_heap(test, left.heap, heap)
             parting = [c for c in left.conditions[mark:] if decided.get((c.branch, c.value), c.holds) is not c.holds]
             if parting and calls < left.called < self._count_calls():
                 self._note_join(parting[0].branch, left.env, env, left.heap, heap, frame)
+        self._redo(after)
 
     def _loop_else(self, body: ir.Block, orelse: ir.Block, frame: Frame) -> bool:
         """The `else` of a loop: skipped where the loop may be left by a `break`."""
@@ -342,6 +365,7 @@ class Statements(Machine):
         branch = self._next()
         if statement.handlers:
             frame.failures.append(failed)
+        outside = len(self._outside)
         alive = self._block(statement.body, frame)
         if statement.handlers:
             frame.failures.pop()
@@ -350,21 +374,26 @@ class Statements(Machine):
         env_body, heap_body = frame.env, self._heap
         extra = self._conditions[mark:]
         self._truncate(mark)
+        body = after = self._rewind(outside, frame)
         result_env, result_heap, any_alive = env_body, heap_body, alive
         for handler in statement.handlers:
             # The body may have stopped anywhere: either state reaches the handler.
             frame.env = self._join(stopped, env, env_body)
             self._heap = self._join_heap(stopped, heap, heap_body)
+            self._redo(self._either(stopped, {}, body))
             self._push(failed, True, branch)
             handler_alive = self._block(handler, frame)
             self._truncate(mark)
+            handled = self._rewind(outside, frame)
             if handler_alive:
+                after = self._either(failed, handled, after) if any_alive else handled
                 if any_alive:
                     result_env = self._join(failed, frame.env, result_env)
                     result_heap = self._join_heap(failed, self._heap, result_heap)
                 else:
                     result_env, result_heap, any_alive = frame.env, self._heap, True
                     extra = []
+        self._redo(after)
         frame.env, self._heap = result_env, result_heap
         if any_alive and alive and not statement.handlers:
             self._extend(extra)
@@ -410,14 +439,22 @@ class Statements(Machine):
             # Which iteration returns isn't known.
             conditions = (*conditions, Literal(self.values.make("iteration", self._next()), True, self._next()))
         frame.returns.append((conditions, value))
+        frame.returned.append(self._now(frame))
         return False
+
+    def _now(self, frame: Frame) -> Outside:
+        """What names of other frames are by now that the running function has changed."""
+        changed = {(owner, name) for owner, name, _ in self._outside[frame.outside_mark :] if owner is not frame}
+        return {(owner, name): owner.env.get(name) for owner, name in changed}
 
     def _raise_statement(self, statement: ir.Raise, frame: Frame) -> bool:
         return False
 
     def _jump_statement(self, statement: ir.Jump, frame: Frame) -> bool:
-        if statement.kind == "continue" and frame.continues and not self._dead:
-            left = Left(tuple(self._conditions), dict(frame.env), dict(self._heap), self._count_calls())
+        if frame.continues and not self._dead:
+            is_last = statement.kind == "break"
+            env, heap = ({}, {}) if is_last else (dict(frame.env), dict(self._heap))
+            left = Left(tuple(self._conditions), env, heap, self._count_calls(), self._now(frame), is_last)
             frame.continues[-1].append(left)
         if statement.kind == "break" and frame.loops and frame.captures:
             # What always leads here has no next iteration.
@@ -538,19 +575,15 @@ class Statements(Machine):
                     self.values.implied[out] = tuple(common)
 
     def _bind_outside(self, name: str, value: Value, frame: Frame, line: int) -> None:
-        """`nonlocal`: the assignment belongs to an enclosing frame, under the conditions of this one."""
+        """`nonlocal`: the assignment belongs to an enclosing frame."""
         if frame.function is not None and name in frame.function.globals:
             return
         outer = frame.parent
         while outer is not None:
             if name in outer.env or name in outer.locals:
-                relative = self._conditions[frame.condition_mark :]
-                if relative and name in outer.env:
-                    test = self.values.all_of(as_value(self.values, c) for c in relative)
-                    value = self.values.phi(test, value, outer.env[name])
                 if outer.loops:
                     self._note_flag(name, value, outer)
-                outer.env[name] = value
+                self._redo({(outer, name): value})
                 self._note_binding(name, value, outer, line, False)
                 return
             outer = outer.parent

@@ -170,6 +170,8 @@ class Assign(NamedTuple):
     targets: tuple[Target, ...]
     value: Expr
     line: int
+    augmented: bool = False
+    """True for `x += y`, where the value is the sum: a list grows in place, under all of its names."""
 
 
 class Evaluate(NamedTuple):

@@ -236,7 +236,7 @@ class Lowerer:
     def _aug_assign(self, node: ast.AugAssign, out: list[Statement]) -> None:
         kind = _BINARY[type(node.op)]
         value = Op(kind, (self.expr(node.target), self.expr(node.value)))
-        out.append(Assign((self.target(node.target),), value, node.lineno + self._offset))
+        out.append(Assign((self.target(node.target),), value, node.lineno + self._offset, True))
 
     def _expression(self, node: ast.Expr, out: list[Statement]) -> None:
         if not isinstance(node.value, ast.Constant):

@@ -42,7 +42,6 @@ for block in self.blocks:
   over one of them.
 - Values that are equal for reasons of the callee: an empty dict where the callee turns None into one, an attribute of
   the class that nothing changes.
-- `+=` on a list that has another name.
 - Guards that imply each other through values computed elsewhere. An argument that is `None` whenever the path runs,
   for a reason that the code of the forward doesn't show, is reported.
 """

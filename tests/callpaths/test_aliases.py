@@ -70,6 +70,28 @@ KEPT = pytest.mark.xfail(reason="what is handed to a method is taken to stay as 
         x = x + [b]
         probe(x)  # == [a, b]
         ---
+        x = [a]
+        y = x
+        y += [b]
+        probe(x, y)  # == [a, b], [a, b]
+        ---
+        x = [a]
+        y = x
+        y = y + [b]
+        probe(x, y)  # == [a], [a, b]
+        ---
+        x = (a,)
+        y = x
+        y += (b,)
+        probe(x, y)  # == (a,), (a, b)
+        ---
+        x = [a]
+        y = x
+        def grow():
+            x.append(b)
+        grow()
+        probe(x, y)  # == [a, b], [a, b]
+        ---
         x = []
         y = []
         y.append(b)

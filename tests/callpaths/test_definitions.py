@@ -637,7 +637,6 @@ def test_comprehension(source: str) -> None:
         f()
         probe(a)  # == (a if c else b)
         ---
-        # wrong: a branch that isn't taken changes a name of the enclosing function
         d = {}
         def f():
             if False:
@@ -645,7 +644,6 @@ def test_comprehension(source: str) -> None:
         f()
         probe(d)  # == {}
         ---
-        # wrong: a branch that isn't taken changes a name of the enclosing function
         def f(p):
             nonlocal a
             if p:
@@ -653,7 +651,6 @@ def test_comprehension(source: str) -> None:
         f(None)
         probe(a)  # == a
         ---
-        # wrong: a branch changes an object of the enclosing function on both sides
         d = {"k": a}
         def f():
             if c:
@@ -663,7 +660,6 @@ def test_comprehension(source: str) -> None:
         f()
         probe(d["k"])  # == (a if c else b)
         ---
-        # wrong: what follows an early return changes an object of the enclosing function always
         d = {"k": a}
         def f():
             if c:
