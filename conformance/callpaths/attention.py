@@ -271,7 +271,7 @@ class Attention:
 
     def reaches(self, function: FunctionDef, owner: ClassDef | None, handed: frozenset[str] = _NONE) -> bool:
         """Whether a function calls what computes attention, itself or through others; `handed` parameters do."""
-        if self._is_named(function):
+        if has_name(function, self._functions):
             return True
         key = (function, owner, handed)
         found = self._reached.get(key)
@@ -283,13 +283,6 @@ class Attention:
             found = self._reached[key] = self._find_reached(function, owner, handed)
             self._depth -= 1
         return found
-
-    def _is_named(self, function: FunctionDef) -> bool:
-        if function.owner is not None:
-            return False
-        end = f".{function.facts.name}"
-        path = function.module.path.removesuffix(".py").replace(os.sep, ".")
-        return any(name.endswith(end) and path.endswith(f".{name.removesuffix(end)}") for name in self._functions)
 
     def _find_reached(self, function: FunctionDef, owner: ClassDef | None, handed: frozenset[str]) -> bool:
         body = self._body(function)
@@ -462,6 +455,15 @@ class Attention:
             if summary is not None:
                 _collect(summary, found)
         return found
+
+
+def has_name(function: FunctionDef, names: Iterable[str]) -> bool:
+    """Whether a function of the tree is meant by one of these dotted names, as it is imported."""
+    if function.owner is not None:
+        return False
+    end = f".{function.facts.name}"
+    path = function.module.path.removesuffix(".py").replace(os.sep, ".")
+    return any(name.endswith(end) and path.endswith(f".{name.removesuffix(end)}") for name in names)
 
 
 def _collect(summary: Function, body: _Body) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from conformance.callpaths.attention import Attention
+from conformance.callpaths.attention import Attention, has_name
 from conformance.callpaths.binding import bind
 from conformance.callpaths.conditions import Assumptions
 from conformance.callpaths.interpreter import Interpreter
@@ -209,11 +209,11 @@ class Scopes:
             if any(self._covers(context, control, learned) for context in call.contexts):
                 if covered is None and self._computes(call):
                     covered = call.site
-            elif not self._is_handed(call, control) and self._may_be_on(call.conditions, control):
+            elif not self._is_handed(call, control):
                 open_calls.append(call)
         seen: set[Site] = set()
         for call in open_calls:
-            if call.site not in seen and self._computes(call):
+            if call.site not in seen and self._computes(call) and self._may_be_on(call.conditions, control):
                 seen.add(call.site)
                 name = self._controls.get(taker.parameter, "") or next(map(_last_name, learned), "")
                 runs = tuple(function for function, _ in self.attention.functions(call.callee))
@@ -287,7 +287,7 @@ class Scopes:
     def _is_named(self, maker: Value) -> bool:
         if maker.op == "ref":
             return maker.args[0] in self._named
-        return maker.op == "function" and any(name.endswith(f".{maker.args[0].name}") for name in self._named)
+        return maker.op == "function" and has_name(maker.args[0], self._named)
 
     def _may_be_on(self, conditions: tuple[Literal, ...], control: Value) -> bool:
         """Whether a call's activations are to be offloaded there: it is trained, and the control can be on."""
