@@ -378,10 +378,17 @@ class Machine:
         return joined
 
     def _is_watched(self, value: Value) -> bool:
-        """Whether a value is the watched parameter, or what a loop has made of it."""
-        while value.op in ("mu", "out"):
-            value = value.args[2]
-        return self._watched is not None and value is self._watched[0]
+        """Whether a value is the watched parameter, or may be: what a loop or one side of a branch has made of it."""
+        assert self._watched is not None
+        stack, seen = [value], {value}
+        while stack:
+            value = stack.pop()
+            if value is self._watched[0]:
+                return True
+            sides = value.args[1:] if value.op == "phi" else value.args[2:3] if value.op in ("mu", "out") else ()
+            stack.extend(side for side in sides if side not in seen)
+            seen.update(sides)
+        return False
 
     def leads_to_likely(self, function: FunctionDef, cls: ClassDef | None) -> bool:
         """Whether a function has a word of checkpointing, or calls one of its class or module that has."""

@@ -73,6 +73,15 @@ class Block(nn.Module):
             x = x + 1
         return x
         ---
+        if kwargs:
+            mask = helper(x)
+        return x * mask
+        ---
+        for row in x:
+            if row:
+                mask = takes(mask)
+        return x * mask
+        ---
         self.mask = mask
         return x
         ---
@@ -173,6 +182,8 @@ def test_not_used(body: str) -> None:
         ("if scale is not None:\n    x = x * mask\nreturn x", {"scale": 1}, True),
         ("if scale is not None:\n    x = x * mask\nreturn x", {}, True),
         ("if flag and scale is None:\n    x = x * mask\nreturn x", {"flag": False}, False),
+        ("if flag:\n    mask = x\nreturn x * mask", {"flag": True}, False),
+        ("if flag:\n    mask = x\nreturn x * mask", {"flag": False}, True),
         ("use = flag\nif not use:\n    return x\nreturn x * mask", {"flag": False}, False),
         ("return self.own_takes(x, mask) if flag else self.own_ignores(x, mask)", {"flag": False}, False),
         ("return self.own_takes(x, mask) if flag else self.own_ignores(x, mask)", {"flag": True}, True),
