@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from tests.seeds.sites import SEGMENTS, checkpoint_calls, is_checkpoint
-from tests.seeds.text import Edit, Replacement, Text
+from tests.seeds.text import Edit, Node, Replacement, Text
 
 GATE = "should_checkpoint_block"
 FLAG = "self.gradient_checkpointing"
@@ -34,9 +34,13 @@ def wrong_flag(text: Text) -> Iterator[Edit]:
             if isinstance(node, ast.Attribute) and ast.unparse(node) == FLAG and node not in seen:
                 seen.add(node)
                 if isinstance(node.ctx, ast.Load):
-                    due = text.statement(node)
                     new = "self.use_gradient_checkpoint"
-                    yield Edit(text, (text.replaced(node, new),), node, "flag", (_head(due), node))
+                    yield Edit(text, (text.replaced(node, new),), node, "flag", opened_by(text, node))
+
+
+def opened_by(text: Text, node: ast.expr) -> tuple[Node, ...]:
+    """Where a finding about a condition may stand: there, and at the checkpoints of the same function."""
+    return (_head(text.statement(node)), *_checkpoints_near(text, node))
 
 
 def _head(statement: ast.stmt) -> ast.stmt | ast.expr:
@@ -48,11 +52,11 @@ def interval_ignored(text: Text) -> Iterator[Edit]:
     """Takes the stride, or the interval, from one gate."""
     for call in gate_calls(text):
         if len(call.args) > 3:
-            yield Edit(text, (text.removed(call.args[3]),), call, "stride", (call,))
+            yield Edit(text, (text.removed(call.args[3]),), call, "stride", opened_by(text, call))
         if len(call.args) > 2:
             end = text.end(call.args[-1])
             start = text.end(call.args[1])
-            yield Edit(text, (Replacement(start, end, ""),), call, "interval", (call,))
+            yield Edit(text, (Replacement(start, end, ""),), call, "interval", opened_by(text, call))
     for call in text.calls:
         if SEGMENTS.fullmatch(ast.unparse(call.func)):
             for keyword in call.keywords:
@@ -63,7 +67,7 @@ def interval_ignored(text: Text) -> Iterator[Edit]:
             for number, part in enumerate(node.values):
                 written = ast.unparse(part)
                 if "%" in written and "checkpointing_interval" in written:
-                    yield Edit(text, (_without_operand(text, node, number),), node, "modulo", (text.statement(node),))
+                    yield Edit(text, (_without_operand(text, node, number),), node, "modulo", opened_by(text, node))
 
 
 def _without_operand(text: Text, node: ast.BoolOp, number: int) -> Replacement:
@@ -93,9 +97,12 @@ def hand_rolled(text: Text) -> Iterator[Edit]:
     """Writes the modulo out in place of the gate helper."""
     for call in gate_calls(text):
         if len(call.args) > 2:
-            index, flag, interval = (text.source(argument) for argument in call.args[:3])
-            new = f"({flag} and ({interval} is None or {index} % {interval} == 0))"
-            yield Edit(text, (text.replaced(call, new),), call, "modulo", (call,))
+            index, flag, interval, *rest = (text.source(argument) for argument in call.args)
+            modulo = f"{index} % {interval} == 0"
+            if rest:
+                modulo = f"({modulo} if {rest[0]} is None else {index} % {rest[0]} < {interval})"
+            new = f"({flag} and ({interval} is None or {modulo}))"
+            yield Edit(text, (text.replaced(call, new),), call, "modulo", opened_by(text, call))
 
 
 def no_scope_guard(text: Text) -> Iterator[Edit]:
@@ -106,7 +113,7 @@ def no_scope_guard(text: Text) -> Iterator[Edit]:
                 continue  # what a block swap is told
             for number, part in enumerate(node.values):
                 if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not) and _is_scope(part.operand):
-                    due = _checkpoints_after(text, node)
+                    due = _checkpoints_near(text, node)
                     yield Edit(
                         text, (_without_operand(text, node, number),), node, "guard", (text.statement(node), *due)
                     )
@@ -128,7 +135,7 @@ def _calls(node: ast.AST) -> list[ast.Call]:
     return [call for call in ast.walk(node) if isinstance(call, ast.Call)]
 
 
-def _checkpoints_after(text: Text, node: ast.AST) -> list[ast.Call]:
+def _checkpoints_near(text: Text, node: ast.AST) -> list[ast.Call]:
     """The checkpoint calls of the same function."""
     function = text.top_function(node)
     return [
@@ -143,7 +150,7 @@ def backend_ignored(text: Text) -> Iterator[Edit]:
             bound = {ast.unparse(s.targets[0]) for s in node.body if isinstance(s, ast.Assign)}
             other = {ast.unparse(s.targets[0]) for s in node.orelse if isinstance(s, ast.Assign)}
             if bound & other and "checkpoint" in " ".join(bound & other) and text.functions(node):
-                due = _checkpoints_after(text, node)
+                due = _checkpoints_near(text, node)
                 yield Edit(text, (text.unwrapped(node, node.orelse),), node, "branch", (node, *due))
 
 
