@@ -157,7 +157,7 @@ def check(
         with clock("rules"):
             for rule in rules:
                 if rule.check is not None:
-                    findings.extend(rule.check(Context(rule.info, project, calls, entries, read)))
+                    findings.extend(rule.check(Context(rule.info, project, calls, entries, read, options.preview)))
         # What a link asked for meanwhile has been parsed; the others only have to be Python.
         problems.extend(filter(None, (_syntax(project, path, clock) for path in rest if path not in project.parsed)))
         known = {problem.path for problem in problems}

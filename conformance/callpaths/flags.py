@@ -132,6 +132,17 @@ def wrong_flags(entry: Entry, interpreter: Interpreter) -> Iterator[WrongFlag]:
                     yield WrongFlag(kind, entry, path, test, tuple(right))
 
 
+def training_gates(entry: Entry, interpreter: Interpreter) -> Iterator[Path]:
+    """The paths to a checkpoint that ask for training mode and not for grad mode."""
+    for block in entry.blocks:
+        for path in block.live:
+            if path.route is Route.EAGER:
+                continue
+            tests = {literal.value for literal in path.raw.conditions if literal.holds}
+            if any(attribute_of(test) == "training" for test in tests) and not tests & set(interpreter.grad_tests):
+                yield path
+
+
 def _wrong(
     test: Value, owner: ClassDef, path: Path, heeded: bool, right: Sequence[str], interpreter: Interpreter
 ) -> Literal["missing", "optional", "fixed", "foreign"] | None:

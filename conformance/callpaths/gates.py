@@ -24,6 +24,7 @@ DEEP = 400
 """Parts of a value that are looked at."""
 _REACHES_OUT = re.compile(r"\bfor\b|\bwhile\b|\bglobal\b|(?<!self)\.\w+\s*=(?!=)|(?<![\w.])([\w.]+)\(")
 """What may set more than attributes of the setter's own object; a call, by its name."""
+_SAID_ONLY = re.compile(r"\"\"\".*?\"\"\"|\'\'\'.*?\'\'\'|#[^\n]*", re.DOTALL)
 _HARMLESS = re.compile(
     r"(?:bool|int|str|float|max|min|abs|len|isinstance|type|repr|getattr|hasattr|\w*(?:Error|Exception|Warning)"
     r"|(?:.*\.)?(?:lower|upper|strip|startswith|endswith|removesuffix|removeprefix|format|join)"
@@ -88,8 +89,9 @@ def _reaches_out(source: str) -> bool:
 
 
 def _body(interpreter: Interpreter, method: FunctionDef) -> str:
-    """The source of a method without its first line."""
-    return interpreter.project.source_of(method).partition(":\n")[2] or interpreter.project.source_of(method)
+    """The source of a method without its first line, its docstring and its comments."""
+    source = interpreter.project.source_of(method)
+    return _SAID_ONLY.sub("", source.partition(":\n")[2] or source)
 
 
 # Rhythm
@@ -243,9 +245,10 @@ def _is_in_chain(path: Path) -> bool:
     raw = path.raw
     if path.route is Route.SEGMENTED:
         return True
-    loops = raw.callee.loops
-    if not loops or not raw.loops:
+    if not raw.callee.loops or not raw.loops:
         return False
+    # A list that a comprehension has made brings that one's loop along.
+    loops = raw.callee.loops.intersection(raw.loops) or {raw.loops[-1]}
     handed = (*raw.arguments, *(value for _, value in raw.keywords))
     return any(part.op == "mu" and part.args[0] in loops for value in handed for part in walk(value, DEEP))
 

@@ -1,6 +1,6 @@
 """CF302 wrong-gate-flag: A gate tests a flag that nothing sets.
 
-Severity: error, warning
+Severity: error, warning, convention
 Stage: stable
 Repair: none
 
@@ -12,6 +12,9 @@ Looks at the attributes named after checkpointing that are tested on the way to 
 - an attribute that starts as false and that nothing changes, where the model has another flag that a method turns on
   and the path doesn't test it: a *warning*;
 - the flag of another model that `forward` is given, where the model has that flag itself: a *warning*.
+
+On trial, with `--preview` only: where the profile wants gates to ask for grad mode, a gate that asks for training mode
+in its place is a *convention* finding.
 
 A flag that a base's walk over the modules, a parent or the user sets is known by its name: those of the profile.
 
@@ -64,8 +67,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.callpaths.flags import WrongFlag, wrong_flags
+from conformance.callpaths.flags import WrongFlag, training_gates, wrong_flags
 from conformance.callpaths.gates import place_of
+from conformance.callpaths.paths import Path
 from conformance.callpaths.trace import Site
 from conformance.findings import Finding, Severity
 from conformance.rules.context import Context
@@ -81,6 +85,20 @@ def check(context: Context) -> Iterator[Finding]:
             if key not in reported:
                 reported.add(key)
                 yield _finding(context, wrong, site)
+        if context.preview and context.project.profile.grad_mode:
+            for path in training_gates(entry, context.interpreter):
+                site = place_of(entry, path.raw, context.interpreter)
+                if (site, "training") not in reported:
+                    reported.add((site, "training"))
+                    yield _training(context, path, site)
+
+
+def _training(context: Context, path: Path, site: Site) -> Finding:
+    message = (
+        f"The gate of the {route_words(path.route)} path of `{path.public.block.text}` asks for training mode and not "
+        f"for grad mode: gradients through a model in evaluation mode aren't checkpointed. Ask for grad mode."
+    )
+    return context.finding(site, message, severity=Severity.CONVENTION, parameter="training")
 
 
 def _finding(context: Context, wrong: WrongFlag, site: Site) -> Finding:

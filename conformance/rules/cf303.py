@@ -76,7 +76,7 @@ def check(context: Context) -> Iterator[Finding]:
         gates: dict[tuple[object, ...], _Gate] = {}
         for entry in entries:
             for block in entry.blocks:
-                for path in block.live if block.is_element else ():
+                for path in block.live:
                     if path.route is Route.EAGER:
                         continue
                     ignored = ignored_rhythms(entry, path, known, context.interpreter)

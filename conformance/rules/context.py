@@ -23,6 +23,8 @@ class Context:
     entries: Sequence[Entry]
     files: Sequence[str] = ()
     """The given files that were read in full."""
+    preview: bool = False
+    """Whether parts of rules that are on trial are wanted."""
 
     @property
     def interpreter(self) -> Interpreter:
