@@ -193,7 +193,7 @@ def _ignores(entry: Entry, path: Path, rhythm: Stored, setting: Setting, interpr
             found = uses[value] = _is_use(value, rhythm, entry, interpreter)
         return found
 
-    if path.route is Route.SEGMENTED and _bounds_segments(entry, path, rhythm):
+    if _is_segment(path) and _bounds_segments(entry, path, rhythm):
         return False
     if path.route is Route.SCOPED:
         raw = path.raw
@@ -230,6 +230,12 @@ def _said(value: Value) -> Iterator[Value]:
                     stack.append(part)
 
 
+def _is_segment(path: Path) -> bool:
+    """Whether a loop over blocks stands inside what a checkpoint runs."""
+    raw = path.raw
+    return raw.checkpoint is not None and any(loop > raw.checkpoint.start for loop in raw.loops)
+
+
 def _bounds_segments(entry: Entry, path: Path, rhythm: Stored) -> bool:
     """Whether a segment's bounds, or the loop over the segments, are made of the rhythm."""
     raw = path.raw
@@ -243,7 +249,7 @@ def _bounds_segments(entry: Entry, path: Path, rhythm: Stored) -> bool:
 def _is_in_chain(path: Path) -> bool:
     """Whether a path runs one block after the other, each on what the one before has made."""
     raw = path.raw
-    if path.route is Route.SEGMENTED:
+    if _is_segment(path):
         return True
     if not raw.callee.loops or not raw.loops:
         return False
