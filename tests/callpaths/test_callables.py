@@ -89,29 +89,39 @@ def test_conditions_of_the_call_leave_alternatives_out() -> None:
         ("_supports_gradient_checkpointing = False", False),
         ("", False),
         (
-            "_supports_gradient_checkpointing = True\n"
-            "def enable_gradient_checkpointing(self):\n    self.gradient_checkpointing = True",
+            (
+                "_supports_gradient_checkpointing = True\n"
+                "def enable_gradient_checkpointing(self):\n    self.gradient_checkpointing = True"
+            ),
             False,
         ),
         (
-            "_supports_gradient_checkpointing = True\n"
-            "def enable_gradient_checkpointing(self, func=None):\n    super().enable_gradient_checkpointing(func)",
+            (
+                "_supports_gradient_checkpointing = True\n"
+                "def enable_gradient_checkpointing(self, func=None):\n    super().enable_gradient_checkpointing(func)"
+            ),
             True,
         ),
         (
-            "_supports_gradient_checkpointing = True\n"
-            "def enable_gradient_checkpointing(self):\n    super().enable_gradient_checkpointing(checkpoint)",
+            (
+                "_supports_gradient_checkpointing = True\n"
+                "def enable_gradient_checkpointing(self):\n    super().enable_gradient_checkpointing(checkpoint)"
+            ),
             False,
         ),
         (
-            "_supports_gradient_checkpointing = True\n"
-            "def _set_gradient_checkpointing(self, enable=True, gradient_checkpointing_func=None):\n"
-            "    self._gradient_checkpointing_func = gradient_checkpointing_func",
+            (
+                "_supports_gradient_checkpointing = True\n"
+                "def _set_gradient_checkpointing(self, enable=True, gradient_checkpointing_func=None):\n"
+                "    self._gradient_checkpointing_func = gradient_checkpointing_func"
+            ),
             True,
         ),
         (
-            "_supports_gradient_checkpointing = True\n"
-            "def _set_gradient_checkpointing(self, module, value=False):\n    module.gradient_checkpointing = value",
+            (
+                "_supports_gradient_checkpointing = True\n"
+                "def _set_gradient_checkpointing(self, module, value=False):\n    module.gradient_checkpointing = value"
+            ),
             False,
         ),
     ],
