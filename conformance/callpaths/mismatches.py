@@ -415,7 +415,7 @@ class Mismatches:
         receiver = target.receiver
         if isinstance(target, Lacking):
             return all(
-                certainty.is_settled_class(base)
+                certainty.is_settled_class(base) and certainty.is_unbound_member(base, target.method)
                 for base in self._project.mro(target.receiver)
                 if isinstance(base, ClassDef)
             )
@@ -424,8 +424,12 @@ class Mismatches:
                 target.name, (), (path, target.module.path)
             )
         bases = [base for base in self._project.mro(receiver) if isinstance(base, ClassDef)]
+        if target.after is not None:
+            bases = bases[bases.index(target.after) + 1 :]
         if target.owner in bases:
             bases = bases[: bases.index(target.owner) + 1]
+            if not all(certainty.is_unbound_member(base, target.method) for base in bases[:-1]):
+                return False
         if not all(certainty.is_settled_class(base) for base in bases):
             return False
         defined = target.owner is not None and target.method in target.owner.facts.methods

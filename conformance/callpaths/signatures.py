@@ -7,7 +7,7 @@ been bound anew is another question: see `conformance.project.certainty`.
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.facts import ir
 from conformance.facts.ir import Attr, Call, Const, Expr, Item, Name, Parameter
@@ -65,6 +65,10 @@ _MODULE_METHODS = frozenset(
 )
 
 
+_IMPLICIT = {"__new__": "static", "__init_subclass__": "class", "__class_getitem__": "class"}
+"""Methods that are no instance's without a decorator."""
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """What a call of something takes, `self` left out."""
@@ -83,6 +87,8 @@ class Signature:
     """The name that is looked up in the receiver."""
     name: str = ""
     """The name of a function at module level."""
+    after: ClassDef | None = None
+    """The class behind which `super()` looks the method up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,20 @@ class Signatures:
             if after not in mro:
                 return None
             mro = mro[mro.index(after) + 1 :]
+            found = self._in(mro, receiver, name, through_class)
+            return replace(found, after=after) if isinstance(found, Signature) else None
+        found = self._in(mro, receiver, name, through_class)
+        if found is None:
+            return None
+        if isinstance(found, Signature):
+            return found
+        return Lacking(receiver, name) if self.is_whole(receiver) and not hasattr(object, name) else None
+
+    def _in(
+        self, mro: tuple[ClassDef | External, ...], receiver: ClassDef, name: str, through_class: bool
+    ) -> Signature | bool | None:
+        """The method where the bases have it, False where they don't, None where that isn't certain."""
+        project = self._project
         for base in mro:
             if isinstance(base, External):
                 if base.name in _PLAIN_BASES:
@@ -157,9 +177,7 @@ class Signatures:
                 return None
             if f"{facts.qualname}.{name}" in base.module.classes:
                 return None
-        if after is None and self.is_whole(receiver) and not hasattr(object, name):
-            return Lacking(receiver, name)
-        return None
+        return False
 
     def _bound(self, function: FunctionDef, receiver: ClassDef, through_class: bool) -> Signature | None:
         kind = self.kind(function)
@@ -282,7 +300,7 @@ class Signatures:
         return self._kinds[key]
 
     def _find_kind(self, function: FunctionDef) -> str | None:
-        kind = "plain"
+        kind = _IMPLICIT.get(function.facts.name, "plain") if function.owner is not None else "plain"
         for decorator in function.facts.decorators:
             named = decorator.function if isinstance(decorator, Call) else decorator
             target = self._project.dotted(function.module, named)

@@ -29,7 +29,8 @@ _OTHERS = frozenset(
     }
 )
 """Errors that a call which can't bind doesn't raise. A handler of an error of another name is taken to mean it."""
-_EXPECTS = re.compile(r"raises|suppress|warns|expect", re.IGNORECASE)
+_EXPECTS = re.compile(r"raises|suppress|warns|expect|xfail|skip", re.IGNORECASE)
+"""Names of what takes a failure for granted: contexts, functions that are handed a lambda, decorators of tests."""
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -163,6 +164,11 @@ def surroundings(tree: ast.Module, text_lines: list[str], span: Span) -> Surroun
             outermost = outermost or node
             if child in node.decorator_list or child is node.args or child is node.returns:
                 outermost = None
+        if isinstance(node, ast.Call) and child is not node.func:
+            expected = expected or _EXPECTS.search(_last_name(node.func) or "") is not None
+        elif isinstance(node, FunctionNode | ast.ClassDef):
+            decorators = " ".join(ast.unparse(decorator) for decorator in node.decorator_list)
+            expected = expected or _EXPECTS.search(decorators) is not None
         if isinstance(node, _SCOPES):
             conditions = []  # a function may run when the tests around it no longer hold
         test = getattr(node, "test", None)

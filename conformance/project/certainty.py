@@ -91,6 +91,11 @@ class Certainty:
         scopes = self._module_scopes(cls.module.path)
         return scopes is not None and scopes.members[cls.facts.qualname, name] == 1
 
+    def is_unbound_member(self, cls: ClassDef, name: str) -> bool:
+        """Whether a class body binds no such name, by an import or a loop neither."""
+        scopes = self._module_scopes(cls.module.path)
+        return scopes is not None and not scopes.members[cls.facts.qualname, name]
+
     # The package
 
     def is_patched(self, name: str, near: tuple[str, ...], paths: tuple[str, ...]) -> bool:
