@@ -91,7 +91,7 @@ class _Sides:
         if path.route is other.route:
             return
         test = _parting(path, other)
-        if test is None or test.branch not in self.entry.trace.joins:
+        if test is None or test.branch not in self.entry.trace.joins or self._asks_for_block(test.value, path):
             return
         ours = self._of(path, test, test.holds)
         if not ours:
@@ -108,6 +108,12 @@ class _Sides:
             lacks = self._lacks(effect, ours, theirs, path, other, test)
             if lacks is not None:
                 yield OneSided(effect, path, other, lacks)
+
+    def _asks_for_block(self, test: Value, path: Path) -> bool:
+        """Whether a test tells one kind of block from another: then either side is a matter of its own kind."""
+        parts = list(walk(test))
+        flags = self.interpreter.project.profile.flags
+        return path.raw.callee in parts and not any(p.op == "attr" and p.args[1] in flags for p in parts)
 
     def _of(self, path: Path, test: Literal, holds: bool) -> list[Effect]:
         """The changes on a path's side of a test, under no other decision than the path's."""

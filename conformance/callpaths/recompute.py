@@ -19,7 +19,7 @@ from conformance.callpaths.machine import METADATA, as_value
 from conformance.callpaths.model import Route
 from conformance.callpaths.paths import CallPaths, Entry, Path
 from conformance.callpaths.trace import Effect, Literal, Trace, literals
-from conformance.callpaths.values import Value, children, truth_of, walk
+from conformance.callpaths.values import Value, Values, children, truth_of, walk
 from conformance.project.project import ClassDef, FunctionDef
 
 _DEEPEST = 4
@@ -195,7 +195,7 @@ class _Recompute:
             return None
         values = self._interpreter.values
         if effect.kind == "set":
-            return self._set_again(effect, values.make("attr", effect.base, effect.target.rpartition(".")[2]), trace)
+            return self._set_again(effect, _attribute(effect, values), trace)
         if effect.kind != "change":
             return None
         if effect.how in _GROWS:
@@ -258,12 +258,31 @@ class _Recompute:
         result = self._result(trace)
         if before not in set(walk(result)):
             return False
+        done = literals(effect.conditions)
+        return any(
+            self._differs_where(effect, before, made, [*done, *way], result, trace, grows)
+            for way, made in _ways(after, before)
+        )
+
+    def _differs_where(
+        self,
+        effect: Effect,
+        before: Value,
+        after: Value,
+        done: list[tuple[Value, bool]],
+        result: Value,
+        trace: Trace,
+        grows: bool,
+    ) -> bool:
         values = self._interpreter.values
-        then_true = literals(effect.conditions)
-        once = _Rebuild(self._interpreter, Assumptions(values, then_true), {})
+        once = _Rebuild(self._interpreter, Assumptions(values, done), {})
         changed = {before: once.of(after)}
+        for other in trace.effects:
+            if other.kind == "set" and other is not effect and set(other.conditions) <= set(effect.conditions):
+                # What is changed along with it, such as the key that a memory was made for.
+                changed.setdefault(_attribute(other, values), once.of(other.value))
         plain = _Rebuild(self._interpreter, Assumptions(values, []), changed)
-        still = [(value, holds) for value, holds in then_true if plain.of(value) is value]
+        still = [(value, holds) for value, holds in done if plain.of(value) is value]
         again = _Rebuild(self._interpreter, Assumptions(values, still), changed)
         then = again.of(result)
         return once.of(result) is not then and (grows or not _is_open(then, again.of(before)))
@@ -314,6 +333,8 @@ class _Rebuild:
     def _compared(self, kind: str, left: Value, right: Value) -> Value:
         values = self._interpreter.values
         if kind == "in" and right.op == "merged" and any(key is left for key, _ in right.args[1]):
+            return values.true
+        if kind == "==" and left is right:
             return values.true
         if kind == "is" and right is values.none and _is_computed(left):
             return values.false
@@ -377,6 +398,21 @@ def _asks(test: Value, after: Value) -> bool:
         if part.op != "attr" or part.args[1] not in METADATA:
             stack.extend(children(part))
     return False
+
+
+def _attribute(effect: Effect, values: Values) -> Value:
+    """What an attribute was before it is set."""
+    return values.make("attr", effect.base, effect.target.rpartition(".")[2])
+
+
+def _ways(value: Value, before: Value) -> Iterator[tuple[list[tuple[Value, bool]], Value]]:
+    """The alternatives of what is stored, each with what decides on it, but the one that leaves all as it was."""
+    if value.op == "phi" and any(leaf is before for leaf in _leaves(value)):
+        for side, holds in ((value.args[1], True), (value.args[2], False)):
+            for way, made in _ways(side, before):
+                yield [(value.args[0], holds), *way], made
+    elif any(leaf is not before for leaf in _leaves(value)):
+        yield [], value
 
 
 def _leaves(value: Value) -> Iterator[Value]:
