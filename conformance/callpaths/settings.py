@@ -151,7 +151,10 @@ def can_run(
     is_free: Callable[[Value], bool] = lambda value: False,
 ) -> bool:
     """Whether conditions can hold under a setting, whatever the tests are that `is_free` tells; false when unsure."""
-    return _Search(values, list(conditions), setting, is_free).found()
+    known = list(dict.fromkeys(conditions))
+    if any(truth_of(value) is None and is_free(value) for value, _ in known):
+        return False  # a free test decides by itself
+    return _Search(values, known, setting, is_free).found()
 
 
 class _Search:
@@ -165,7 +168,7 @@ class _Search:
         is_free: Callable[[Value], bool],
     ) -> None:
         self._values = values
-        self._conditions = list(dict.fromkeys(conditions))
+        self._conditions = conditions
         self._setting = setting
         self._is_free = is_free
         self._free: dict[Value, bool] = {}
