@@ -261,6 +261,18 @@ def test_argument_in_a_handler_is_either() -> None:
         if routing:
             probe(b)  # <- here
 
+        routing = b is not None
+        for i in a:
+            if routing:
+                probe(b)  # <- here
+            if i > 3:
+                routing = False
+
+        for i in a:
+            if b is not None:
+                probe(b)  # <- here
+            b[i] = c
+
     """),
 )
 def test_flag_that_a_loop_carries(source: str) -> None:

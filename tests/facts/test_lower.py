@@ -188,6 +188,25 @@ def test_what_a_loop_changes(loop: str, changed: set[str]) -> None:
     assert changed_by(loop) == changed
 
 
+@pytest.mark.parametrize(
+    ("loop", "kept"),
+    [
+        ("for i in a:\n    b[i] = c", {"b"}),
+        ("for i in a:\n    b.append(i)\n    c = b", {"b"}),
+        ("for i in a:\n    b.append(i)\n    b = c", set()),
+        ("for i in a:\n    b += [i]", set()),
+        ("while a:\n    b[0] = a.pop()", {"a", "b"}),
+        ("for i in a:\n    for j in b:\n        c[j] = i", {"c"}),
+        ("for i in a:\n    def f():\n        nonlocal b\n        b = i\n    b[i] = c", set()),
+    ],
+)
+def test_what_a_loop_changes_in_place_only(loop: str, kept: set[str]) -> None:
+    body = "\n".join(f"    {line}" for line in dedent(loop).split("\n"))
+    (statement,) = lower(f"def f(a, b, c, self):\n{body}\n").body
+    assert isinstance(statement, For | ir.While)
+    assert set(statement.kept) == kept
+
+
 def test_spans() -> None:
     found = lower(
         """
