@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.callpaths.binding import Misfit, misfit, shape_of
+from conformance.callpaths.machine import decorator_name
 from conformance.callpaths.omissions import omissions
 from conformance.callpaths.paths import BlockPaths, CallPaths, Entry, Path
 from conformance.callpaths.signatures import Lacking, Signature, Signatures
@@ -225,13 +226,14 @@ class Mismatches:
         return found
 
     def _is_receiver(self, function: FunctionDef, head: str) -> bool:
+        """Whether a name is the object, or the class, whose method a function is."""
         parameters = function.facts.parameters
-        return bool(
-            function.owner is not None
-            and parameters
-            and parameters[0].name == head
-            and self._signatures.kind(function) != "static"
-        )
+        if function.owner is None or not parameters or parameters[0].name != head:
+            return False
+        kind = self._signatures.kind(function)
+        if kind is None:  # some decorator isn't known: it may hand over anything
+            return head == "self" and "staticmethod" not in map(decorator_name, function.facts.decorators)
+        return kind != "static"
 
     def _find(
         self, module: ModuleFacts, function: FunctionDef, callee: str, sites: FunctionSites
@@ -477,13 +479,11 @@ class Mismatches:
         name = re.escape(target.method)
         place = target.receiver.module.path
         if through_self:
-            if certainty.files_of_subclasses(target.receiver):
-                defined = rf"\bdef {name}\b|^[ \t]+{name}\b[^\n(]*="
-                if any(True for _ in certainty.mentions(place, target.method, defined)):
-                    return False
             class_name = target.receiver.name
-            made = rf"(?<!class )\b{re.escape(class_name)}\("
-            if not any(True for _ in certainty.mentions(place, f"{class_name}(", made)):
+            if not certainty.has_mention(place, f"{class_name}(", rf"(?<!class )\b{re.escape(class_name)}\("):
+                return False
+            defined = rf"\bdef {name}\b|^[ \t]+{name}\b[^\n(]*="
+            if certainty.files_of_subclasses(target.receiver) and certainty.has_mention(place, target.method, defined):
                 return False
         if certainty.is_patched(target.method, (), (path, place)):
             return False

@@ -33,6 +33,7 @@ class Certainty:
         self._scopes: dict[str, ModuleScopes] = {}
         self._packages: dict[str, dict[str, str] | None] = {}
         self._bases: dict[str, dict[str, list[tuple[str, str]]]] = {}
+        self._mentioned: dict[tuple[str, str], bool] = {}
         self._files: dict[ClassDef, set[str]] = {}
         self._subclasses: dict[ClassDef, tuple[ClassDef, ...] | None] = {}
 
@@ -123,6 +124,13 @@ class Certainty:
             if word in text:
                 for match in compiled.finditer(text):
                     yield place, match.start()
+
+    def has_mention(self, path: str, word: str, pattern: str) -> bool:
+        """Whether there is one."""
+        key = (self._package(path), pattern)
+        if key not in self._mentioned:
+            self._mentioned[key] = any(True for _ in self.mentions(path, word, pattern))
+        return self._mentioned[key]
 
     def is_small(self, path: str) -> bool:
         """Whether the package of a file can be looked through."""
