@@ -37,8 +37,9 @@ class OtherCallee:
 
     kind: Kind
     path: Path
-    """The one that isn't eager."""
-    other: Path
+    """The one that isn't eager, or the one that runs a container inside a loop over it."""
+    other: Path | None
+    """None where no path runs the element."""
 
 
 def other_callees(entry: Entry, interpreter: Interpreter) -> Iterator[OtherCallee]:
@@ -48,16 +49,20 @@ def other_callees(entry: Entry, interpreter: Interpreter) -> Iterator[OtherCalle
             if path.route is not Route.EAGER and other.route is Route.EAGER and _runs_another(path, other, interpreter):
                 yield OtherCallee(Kind.ELEMENT, path, other)
     groups = [group for group in (*entry.blocks, *entry.rest) if group.key.op != "applied"]
+    looped = {path: other for group in groups for path, other in _inside_loops(group, groups, entry, interpreter)}
+    for path, counterpart in looped.items():
+        yield OtherCallee(Kind.CONTAINER, path, counterpart)
     alone = [path for block in entry.blocks for path in block.live if _is_alone(path, block, interpreter)]
     if not alone:
         return
     eager = [(path, group) for group in groups for path in group.live if path.route is Route.EAGER]
     for path in alone:
-        if path.raw.direct is not None or path.key.op == "applied":
+        if path.raw.direct is not None or path.key.op == "applied" or path in looped:
             continue
         partners = [
             (other, kind)
             for other, group in eager
+            if other not in looped
             if group.key is not path.key or group.method != path.raw.method
             if iteration(path) == iteration(other)
             if _has_no_partner(other, group, path.route, interpreter)
@@ -67,6 +72,33 @@ def other_callees(entry: Entry, interpreter: Interpreter) -> Iterator[OtherCalle
         # What runs beside it, on either side, may be its counterpart as well.
         if len(partners) == 1 and sum(_same_branch(path, rival) for rival in alone) == 1:
             yield OtherCallee(partners[0][1], path, partners[0][0])
+
+
+def _inside_loops(
+    group: BlockPaths, groups: list[BlockPaths], entry: Entry, interpreter: Interpreter
+) -> Iterator[tuple[Path, Path | None]]:
+    """Calls of a container inside a loop over it: every iteration runs all of it."""
+    if group.key.op not in ("attr", "item") or group.method != "forward":
+        return
+    over = {loop.serial for loop in entry.trace.loops if any(_is_over(loop.iterable, path) for path in group.paths)}
+    for path in group.live:
+        if over.isdisjoint(path.raw.loops) or not interpreter.elements_of(path.raw.callee):
+            continue
+        elements = [
+            other
+            for another in groups
+            if another.key.op in ("elem", "item") and group.key in another.key.args
+            for other in another.live
+        ]
+        elements.sort(key=lambda other: (other.route is path.route, other.raw.site.span.line))
+        yield path, elements[0] if elements else None
+
+
+def _is_over(iterable: Value, path: Path) -> bool:
+    """Whether a loop runs over the very thing that a path calls."""
+    if iterable is path.raw.callee:
+        return True
+    return iterable.op in ("enumerate", "zip") and any(_is_over(part, path) for part in iterable.args)
 
 
 def _runs_another(path: Path, other: Path, interpreter: Interpreter) -> bool:

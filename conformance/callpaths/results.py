@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from conformance.callpaths.compare import alternatives, constants_of, method_of, preference
+from conformance.callpaths.compare import alternatives, constants_of, iteration, method_of, preference
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Route
 from conformance.callpaths.paths import Entry, Path
@@ -47,7 +47,7 @@ class OtherResult:
 
 def other_results(entry: Entry, interpreter: Interpreter) -> Iterator[OtherResult]:
     """The results of an entry that are taken differently, at most one for each pair of paths."""
-    outcomes: list[tuple[str, Value]] | None = None
+    outcomes: list[tuple[str, Value, Value]] | None = None
     results = _Results(entry, interpreter)
     for block in entry.blocks:
         for path, other in sorted(alternatives(block, interpreter), key=lambda pair: preference(*pair)):
@@ -71,19 +71,39 @@ class _Results:
         self._values = interpreter.values
         self._result = self._values.make("name", "", "the result")
 
-    def outcomes(self) -> Iterator[tuple[str, Value]]:
-        """What differs by path and is read after that: a name's value, what a function or an expression gives."""
+    def outcomes(self) -> Iterator[tuple[str, Value, Value]]:
+        """What differs by path and is read after that: a name's value, what a function or an expression gives, and what
+        the next of two blocks gets."""
         trace = self._entry.trace
         readers = Readers(trace)
         returned = {part for _, value in trace.returns for part in walk(value)}
         for join in trace.joins.values():
             for (frame, name), value in join.joined.items():
                 if frame and (value in returned or readers.reads(value)):
-                    yield name, value
+                    yield name, value, value
         for value in trace.chosen:
-            yield "", value
+            yield "", value, value
+        for block in self._entry.blocks:
+            for path, other in alternatives(block, self._interpreter):
+                for callee, bound in path.bindings.items():
+                    full = other.bindings.get(callee)
+                    for name, value in bound.values.items():
+                        if full is not None and full.values.get(name, value) is not value:
+                            yield "", value, full.values[name]
 
-    def compare(self, path: Path, other: Path, outcomes: list[tuple[str, Value]]) -> OtherResult | None:
+    def _left_by_loops(self, path: Path, other: Path) -> Iterator[tuple[str, Value, Value]]:
+        """What the loops of two paths leave under one name, where each has a loop of its own."""
+        mine, theirs = iteration(path), iteration(other)
+        if mine == theirs or not mine or not theirs:
+            return
+        trace = self._entry.trace
+        read = {value.args[:2] for value in trace.reads if value.op in ("mu", "out")}
+        for (loop, name), value in trace.left.items():
+            counterpart = trace.left.get((theirs[-1], name))
+            if loop == mine[-1] and counterpart is not None and {(loop, name), (theirs[-1], name)} & read:
+                yield name, value, counterpart
+
+    def compare(self, path: Path, other: Path, outcomes: list[tuple[str, Value, Value]]) -> OtherResult | None:
         """How two paths take the result differently; None where they don't, or it isn't certain."""
         length = self._length(path, other)
         mine, theirs = path.raw.result, other.raw.result
@@ -96,9 +116,9 @@ class _Results:
         if mine.startswith("unpack:") and theirs.startswith("unpack:") and mine != theirs:
             wrong, right = (other, path) if mine == f"unpack:{length}" else (path, other)
             return OtherResult(Taken.COUNT, wrong, right, "", None, None, length)
-        for name, outcome in outcomes:
+        for name, outcome, counterpart in (*outcomes, *self._left_by_loops(path, other)):
             here = path.assumptions(self._interpreter).reduce(outcome)
-            there = other.assumptions(self._interpreter).reduce(outcome)
+            there = other.assumptions(self._interpreter).reduce(counterpart)
             if here is there:
                 continue
             took, instead = self._taken(here, path), self._taken(there, other)
@@ -107,8 +127,12 @@ class _Results:
             if any(v.op == "op" and p.raw.result != "other" for v, p in ((took, path), (instead, other))):
                 continue  # a statement of its own has changed it since
             if self._certainly_differ(took, instead):
-                is_whole = instead is self._result
-                wrong, right = (other, path) if is_whole and length is not None else (path, other)
+                fits = instead is self._result, took is self._result
+                if length is not None:
+                    is_wrong = fits[0]
+                else:
+                    is_wrong = fits[1] and self._is_single(path)
+                wrong, right = (other, path) if is_wrong else (path, other)
                 if wrong is other:
                     took, instead = instead, took
                 return OtherResult(Taken.FORM, wrong, right, name, took, instead, length)
@@ -204,6 +228,12 @@ class _Results:
             return ()
         method = method_of(path, callee, self._interpreter)
         return () if method is None else self._interpreter.returned(method, callee, settings)
+
+    def _is_single(self, path: Path) -> bool:
+        """Whether the block's result is certainly no tuple: what arithmetic gives."""
+        returned = [value for callee in path.bindings for value in self._returned(path, callee, {})]
+        sides = [side for value in returned for side in (value, *_sides(value)) if side.op != "phi"]
+        return bool(sides) and all(side.op == "op" and side.args[0] in ("+", "-", "*", "/", "@") for side in sides)
 
     def _returns_something(self, path: Path) -> bool:
         """Whether a result is worth taking: none of what may be returned is None."""

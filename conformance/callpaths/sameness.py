@@ -149,6 +149,9 @@ class Sameness:
             return None
         if self._is_foreign(first) or self._is_foreign(second):
             return None
+        results = self._result_of(first), self._result_of(second)
+        if None not in results and results != (first, second) and _callee(results[0]) is _callee(results[1]):
+            return None  # how the result of a block is taken apart is said where it is called
         made = self._made_of(first, second), self._made_of(second, first)
         if True in made:
             return False
@@ -175,6 +178,12 @@ class Sameness:
 
     def _is_inside(self, loop: int) -> bool:
         return self._start is not None and loop >= self._start
+
+    def _result_of(self, value: Value) -> Value | None:
+        """The call of a block of which a value is the result, or a part of it."""
+        while value.op in ("item", "attr"):
+            value = value.args[0]
+        return value if value.op == "call" and self._is_module(value.args[0]) else None
 
     def _carries(self, value: Value) -> bool:
         return any(part.op in _CARRIED for part in walk(value, _MOST))
@@ -286,10 +295,11 @@ class Sameness:
             return which if is_module or self._is_method(callee, other) else None
         if len(given) != len(taken) or [n for n, _ in named] != [n for n, _ in others]:
             common = _all(self._compare(a, b) for a, b in zip(given, taken, strict=False))
-            return False if common is False else None
+            return False if common is False and not self._is_module(callee) else None
         parts = [self._compare(a, b) for a, b in zip(given, taken, strict=True)]
         parts += [self._compare(a[1], b[1]) for a, b in zip(named, others, strict=True)]
-        return _all(parts)
+        # What a block gives differs where what it gets does: that is said where it is called.
+        return None if self._is_module(callee) and _all(parts) is False else _all(parts)
 
     def _is_method(self, first: Value, second: Value) -> bool:
         """The same method of two values: of different values it gives different ones, unless it asks for metadata."""
@@ -390,10 +400,17 @@ class Sameness:
                 callee, given, named = current.args
                 if callee.op == "attr" and callee.args[1] in METADATA:
                     continue
+                if self._is_module(callee):
+                    found.add(callee)
+                    continue
                 stack.extend((callee, *given, *(argument for name, argument in named if name not in METADATA)))
             else:
                 stack.extend(children(current))
         return frozenset(found)
+
+
+def _callee(value: Value | None) -> object:
+    return None if value is None else value.args[0]
 
 
 def _is_type_test(value: Value) -> bool:

@@ -346,8 +346,10 @@ class Statements(Machine):
             self._settle_flags(loop, statement.changed, env)
 
     def _note_carried(self, loop: int, name: str, after: Value) -> None:
-        if after.op == "phi" and self._trace is not None:
-            self._trace.carried[(loop, name)] = after
+        if self._trace is not None:
+            self._trace.left[(loop, name)] = after
+            if after.op == "phi":
+                self._trace.carried[(loop, name)] = after
 
     def _out(self, loop: int, name: str, before: Value | None, after: Value) -> Value:
         if before is after or _is_filled(after):

@@ -272,6 +272,8 @@ class Trace:
     """By loop and name: the choice that an iteration leaves to the next one."""
     returns: list[tuple[tuple[Literal, ...], Value]] = field(default_factory=list)
     """What the entry returns, with what decides on it."""
+    left: dict[tuple[int, str], Value] = field(default_factory=dict)
+    """By loop and name: what an iteration leaves."""
     chosen: list[Value] = field(default_factory=list)
     """Choices that no statement joins: what a conditional expression, or one of several `return`s, gives."""
     typed: list[Value] = field(default_factory=list)

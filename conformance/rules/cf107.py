@@ -7,7 +7,8 @@ Repair: none
 ## What it does
 Compares what is run on the two sides of a gate, in one iteration: the container that the loop goes through in place of
 its element, an element at another index, another method of the same block, or another block of the same class with the
-same arguments. The call under the checkpoint is reported.
+same arguments. The call under the checkpoint is reported. A container that is called inside a loop over it is reported
+on either path, whatever the other one does.
 
 Nothing is said where one of the two methods hands on to the other, and where more than one call on either side could be
 the counterpart.
@@ -35,7 +36,7 @@ for block in self.blocks:
 ```
 
 ## What it does not see
-- Loops of their own on either side of the gate, and segments.
+- Another element or another block where either side of the gate has a loop of its own, and segments.
 - Blocks of different classes, or with different arguments: they may be two steps of their own.
 - Methods of the model itself, and functions that run a block.
 """
@@ -64,21 +65,30 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _finding(context: Context, found: OtherCallee, site: Site) -> Finding:
     path, other = found.path, found.other
-    mine, theirs = route_words(path.route), route_words(other.route)
-    ran, meant = _name(path, found.kind), _name(other, found.kind)
-    why = ""
-    if found.kind is Kind.CONTAINER:
-        is_whole = path.key in other.key.args
-        why = ", the whole container" if is_whole else ", one element"
-    elif found.kind is Kind.ELEMENT:
-        why = ", another element"
+    ran = _name(path, found.kind)
+    message = f"the {route_words(path.route)} path runs `{ran}`{_why(found)}"
+    related = []
+    if other is not None:
+        meant, theirs = _name(other, found.kind), route_words(other.route)
+        message += f", but the {theirs} path runs `{meant}`"
+        related.append(context.related("counterpart", other.raw.site, f"the {theirs} path runs `{meant}` here"))
     return context.finding(
         site,
-        f"the {mine} path runs `{ran}`{why}, but the {theirs} path runs `{meant}`. Run the same on both paths.",
+        f"{message}. {'Run the same on both paths' if related else 'Run the element'}.",
         text=ran,
         witness=setting(path.public.conditions),
-        related=[context.related("counterpart", other.raw.site, f"the {theirs} path runs `{meant}` here")],
+        related=related,
     )
+
+
+def _why(found: OtherCallee) -> str:
+    if found.kind is Kind.ELEMENT:
+        return ", another element"
+    if found.kind is not Kind.CONTAINER:
+        return ""
+    if found.other is None:
+        return ", the container that the loop goes through"
+    return ", the whole container" if found.path.key in found.other.key.args else ", one element"
 
 
 def _name(path: Path, kind: Kind) -> str:
