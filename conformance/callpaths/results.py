@@ -131,7 +131,7 @@ class _Results:
                 if length is not None:
                     is_wrong = fits[0]
                 else:
-                    is_wrong = fits[1] and self._is_single(path)
+                    is_wrong = fits[1] and instead.op == "item" and self._is_single(path)
                 wrong, right = (other, path) if is_wrong else (path, other)
                 if wrong is other:
                     took, instead = instead, took
