@@ -136,7 +136,7 @@ def _stores(assigned: list[Any], first: str) -> Iterator[tuple[str, str | None]]
             if plain and target.value.id == first and node.value is not None:
                 for value in _alternatives(node.value):
                     yield target.attr, None if type(node) is ast.AugAssign else _made_by(value)
-            elif not plain:
+            elif not plain and type(target) is not ast.Name:
                 for inner in ast.walk(target):
                     if type(inner) is ast.Attribute and type(inner.value) is ast.Name and inner.value.id == first:
                         yield inner.attr, None
