@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from conformance.facts.ir import Expr, Function, Imported, Parameter, Span
 from conformance.facts.lower import FunctionNode, Lowerer, import_bindings
-from conformance.facts.sites import FunctionSites, function_sites
+from conformance.facts.sites import FunctionSites, function_sites, is_foreign
 
 _WORDS = ("heckpoint", "CHECKPOINT", "remat", "ckpt")
 """Parts of words about checkpointing, in the spellings that occur; a plain search is many times a pattern's speed."""
@@ -217,7 +217,8 @@ class _Scan:
 
     def run(self, tree: ast.Module) -> ModuleFacts:
         self._module_level(tree.body)
-        known = {*self._imports, *self._functions, *self._classes, *self._assigns}
+        imports = {name for name, imported in self._imports.items() if not is_foreign(imported)}
+        known = {*imports, *self._functions, *self._classes, *self._assigns}
         return ModuleFacts(
             path=self._path,
             imports=self._imports,

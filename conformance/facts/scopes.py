@@ -115,6 +115,8 @@ def _bound_by(body: list[ast.stmt], handler: bool) -> Iterator[tuple[str, bool]]
                     yield inner.id, none
                 elif isinstance(inner, ast.MatchAs | ast.MatchStar) and inner.name:
                     yield inner.name, False
+                elif isinstance(inner, ast.MatchMapping) and inner.rest:
+                    yield inner.rest, False
         for name in ("body", "orelse", "finalbody"):
             yield from _bound_by(getattr(node, name, None) or [], handler)
         for inner_block in getattr(node, "cases", ()):
@@ -272,6 +274,8 @@ def _all_bound(function: ast.AST) -> Counter[str]:
                 result[name] += 1
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
             result[node.name] += 1
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            result[node.rest] += 1
         elif isinstance(node, ast.Global | ast.Nonlocal):
             result.update(node.names)
     return result

@@ -7,6 +7,7 @@ quick walk over the body; types, contexts and operators are not entered.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Container, Iterator
 from typing import Any, NamedTuple
 
@@ -38,21 +39,14 @@ class FunctionSites(NamedTuple):
     """What is assigned to attributes of the first parameter: the callee of a call, "" for `None`, None for all else."""
 
 
+_FOREIGN = sys.stdlib_module_names | {"numpy", "torch"}
 _SKIPPED = frozenset(
     {
-        "ctx",
-        "op",
-        "ops",
-        "annotation",
-        "returns",
-        "type_comment",
-        "type_params",
-        "simple",
-        "names",
-        "pattern",
-        "format_spec",
+        *("ctx", "op", "ops", "annotation", "returns", "type_comment", "type_params", "simple", "names", "pattern"),
+        *("format_spec", "attr", "arg", "name", "id"),
     }
 )
+"""Fields that hold no expression with a call."""
 _CHILDREN: dict[type, tuple[str, ...]] = {
     kind: tuple(name for name in kind._fields if name not in _SKIPPED)
     for kind in vars(ast).values()
@@ -65,9 +59,12 @@ _CHILDREN: dict[type, tuple[str, ...]] = {
 _LEAVES = frozenset(
     {ast.Name, ast.Constant, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Pass, ast.Break, ast.Continue, type(None)}
 )
-_STRINGS = frozenset({"attr", "arg", "name", "id", "type_comment"})
-for _kind, _names in _CHILDREN.items():
-    _CHILDREN[_kind] = tuple(name for name in _names if name not in _STRINGS)
+"""Nodes that hold none, and classes inside functions, whose methods have a `self` of their own."""
+
+
+def is_foreign(imported: Imported) -> bool:
+    """Whether an import is of a package that is hardly a part of the tree: the standard library, numpy, torch."""
+    return not imported.level and imported.module.partition(".")[0] in _FOREIGN
 
 
 def function_sites(node: FunctionNode, known: Container[str]) -> FunctionSites:
