@@ -530,7 +530,7 @@ class Calls(Machine):
         values = self.values
         if name in ("items", "values", "keys") and not expression.arguments:
             if name == "values":
-                return base
+                return values.make("list", *(v for _, v in base.args[0])) if base.op == "dict" else base
             return values.make("items", base) if name == "items" else values.make("range", base)
         if name in ("children", "named_children") and not expression.arguments and self.elements_of(base):
             return base if name == "children" else values.make("items", base)

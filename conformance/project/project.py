@@ -27,6 +27,8 @@ _MAX_FOLDERS = 4_000
 """Most files and folders of a tree that are looked through for a word."""
 _MAX_LINKS = 16
 """Longest chain of re-exports or aliases that is followed."""
+_MAX_STARS = 64
+"""Most star imports of one module that are looked into: each one is a file to parse."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,7 +274,9 @@ class Project:
         return self._from_stars(module, name, module.star_imports, depth)
 
     def _from_stars(self, module: ModuleFacts, name: str, stars: tuple[Imported, ...], depth: int) -> Definition | None:
-        """What the last of some star imports that brings a name binds it to."""
+        """What the last of some star imports that brings a name binds it to; a package of very many isn't read."""
+        if len(stars) > _MAX_STARS:
+            return None
         for star in reversed(stars):
             path = self.resolve_module(star.module, star.level, module.path)
             if path is not None and self._is_exported(path, name):
