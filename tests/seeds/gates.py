@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.seeds.sites import SEGMENTS, checkpoint_calls, is_checkpoint
+from tests.seeds.sites import SEGMENTS, SELECTORS, checkpoint_calls, is_checkpoint
 from tests.seeds.text import Edit, Node, Replacement, Text
 
 GATE = "should_checkpoint_block"
@@ -94,14 +94,11 @@ def _closing(text: Text, value: ast.expr) -> int:
 
 
 def hand_rolled(text: Text) -> Iterator[Edit]:
-    """Writes the modulo out in place of the gate helper."""
+    """Writes the modulo of the interval out in place of the gate helper, and so forgets the stride."""
     for call in gate_calls(text):
         if len(call.args) > 2:
-            index, flag, interval, *rest = (text.source(argument) for argument in call.args)
-            modulo = f"{index} % {interval} == 0"
-            if rest:
-                modulo = f"({modulo} if {rest[0]} is None else {index} % {rest[0]} < {interval})"
-            new = f"({flag} and ({interval} is None or {modulo}))"
+            index, flag, interval = (text.source(argument) for argument in call.args[:3])
+            new = f"({flag} and ({interval} is None or {index} % {interval} == 0))"
             yield Edit(text, (text.replaced(call, new),), call, "modulo", opened_by(text, call))
 
 
@@ -136,10 +133,14 @@ def _calls(node: ast.AST) -> list[ast.Call]:
 
 
 def _checkpoints_near(text: Text, node: ast.AST) -> list[ast.Call]:
-    """The checkpoint calls of the same function."""
-    function = text.top_function(node)
+    """The calls of the same class that checkpoint something, or tell a block to."""
+    owner = next((outer for outer in text.enclosing(node) if isinstance(outer, ast.ClassDef)), None)
     return [
-        call for call in _calls(function or node) if is_checkpoint(call) or SEGMENTS.fullmatch(ast.unparse(call.func))
+        call
+        for call in _calls(owner or text.top_function(node) or node)
+        if is_checkpoint(call)
+        or SEGMENTS.fullmatch(ast.unparse(call.func))
+        or SELECTORS & {keyword.arg for keyword in call.keywords}
     ]
 
 

@@ -37,7 +37,7 @@ def _on(find: Callable[..., Iterator[Edit]], routes: tuple[Route, ...]) -> Calla
 KINDS = (
     *_on_each("argument dropped", ("CF101", "CF104", "CF108"), args.dropped, either=False),
     *_on_each("arguments swapped", ("CF102", "CF103"), args.swapped, either=True),
-    *_on_each("keyword renamed", ("CF104",), args.renamed, either=False),
+    *_on_each("keyword renamed", ("CF104", "CF202"), args.renamed, either=False),
     *_on_each("argument made None", ("CF102",), args.nothing, either=True),
     *_on_each("argument of another parameter", ("CF102", "CF103"), args.repeated, either=True),
     *_on_each("result unpacked wrongly", ("CF105",), args.unpacked_wrongly, either=True)[:2],
