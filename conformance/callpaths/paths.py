@@ -37,6 +37,8 @@ class Path:
     """By class, or by the function where a method or a function is what runs."""
     unknown: str | None
     public: CallPath
+    trace: Trace
+    """That of its entry."""
     _assumptions: Assumptions | None = None
 
     def assumptions(self, interpreter: Interpreter) -> Assumptions:
@@ -190,13 +192,21 @@ class CallPaths:
             if group is None:
                 group = BlockPaths(key, key.text, raw.method, _is_element(key), [])
                 groups[(key, raw.method)] = group
-            group.paths.append(self._path(raw, key))
+            group.paths.append(self._path(raw, key, trace))
         blocks = []
         chosen = {group.key for group in groups.values() if self._is_block(group)}
         for group in groups.values():
             # Another method of a block counts with it: an eager call may take another entry.
             if group.key in chosen and (group.key.op != "self" or self._is_block(group)):
                 blocks.append(group)
+        trace.judged.update(
+            callee
+            for block in blocks
+            if len({path.route for path in block.live}) > 1
+            for path in block.live
+            for callee in (path.raw.callee, path.raw.choice)
+            if callee is not None
+        )
         loops, unresolved = self._loops(trace)
         line = function.facts.span.line
         public = EntryPaths(
@@ -281,7 +291,7 @@ class CallPaths:
 
     # Paths
 
-    def _path(self, raw: RawCall, key: Value) -> Path:
+    def _path(self, raw: RawCall, key: Value, trace: Trace) -> Path:
         interpreter = self.interpreter
         route = _route(raw)
         bindings: dict[ClassDef | FunctionDef, Bound] = {}
@@ -342,7 +352,7 @@ class CallPaths:
             dead=raw.dead,
             unknown=shown_unknown,
         )
-        return Path(raw, key, route, bindings, unknown, public)
+        return Path(raw, key, route, bindings, unknown, public, trace)
 
     def bind(self, method: FunctionDef, raw: RawCall) -> Bound:
         """A call bound to the method that it runs."""
@@ -498,11 +508,13 @@ class CallPaths:
             return
         for raw in trace.calls:
             if raw.scoped and not raw.dead:
-                yield from self._handed_uses(raw, conditions, given, depth)
+                yield from self._handed_uses(raw, trace, conditions, given, depth)
 
-    def _handed_uses(self, raw: RawCall, conditions: Facts, given: RawCall | None, depth: int) -> Iterator[Use]:
+    def _handed_uses(
+        self, raw: RawCall, trace: Trace, conditions: Facts, given: RawCall | None, depth: int
+    ) -> Iterator[Use]:
         """What a block does with a callable that a call hands to it."""
-        path = self._path(raw, self.normal(raw.callee))
+        path = self._path(raw, self.normal(raw.callee), trace)
         for callee, bound in path.bindings.items():
             method = raw.direct if isinstance(callee, FunctionDef) else self.signature(callee, raw.method)
             if method is None or bound.problem is not None:
@@ -519,10 +531,10 @@ class CallPaths:
             key = (method, owner, tuple(sorted((name, id(value)) for name, value in settings.items())))
             if key not in self._handed:
                 self._handed[key] = self.interpreter.run(method, owner, settings)
-            trace = self._handed[key]
-            if trace is not None:
+            inside = self._handed[key]
+            if inside is not None:
                 facts = (*conditions, *literals(raw.conditions))
-                yield from self._find_uses(trace, facts, given or raw, depth + 1)
+                yield from self._find_uses(inside, facts, given or raw, depth + 1)
 
     # Places
 

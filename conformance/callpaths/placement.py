@@ -146,6 +146,7 @@ def compared(path: Path, other: Path, interpreter: Interpreter) -> Sameness:
         path.assumptions(interpreter),
         other.assumptions(interpreter),
         min(inside) if inside else None,
+        path.trace,
     )
 
 

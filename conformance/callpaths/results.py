@@ -148,6 +148,8 @@ class _Results:
             if callee.op == "attr" and callee.args[1] in KEEP:
                 return self._taken(callee.args[0], path)
             return None
+        if op == "mu":
+            return self._taken(value.args[2], path)  # what a loop starts with
         if op in ("item", "attr"):
             base = self._taken(value.args[0], path)
             return None if base is None else self._values.make(op, base, value.args[1])

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from conformance.callpaths.conditions import Assumptions
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.machine import METADATA, TYPE_TESTS
+from conformance.callpaths.trace import Trace
 from conformance.callpaths.values import Value, children, walk
 
 KEEP = frozenset(
@@ -59,12 +60,14 @@ class Sameness:
         mine: Assumptions,
         theirs: Assumptions,
         start: int | None,
+        trace: Trace,
     ) -> None:
         self._interpreter = interpreter
         self._values = interpreter.values
         self._loops = frozenset(loops)
         self._assumptions = self._sides = (mine, theirs)
         self._start = start
+        self._trace = trace
         self._plain: dict[Value, Value] = {}
         self._answers: dict[tuple[Value, Value], bool | None] = {}
         self._origins: dict[Value, frozenset[Value] | None] = {}
@@ -146,7 +149,7 @@ class Sameness:
         if first.op == "phi" or second.op == "phi":
             return self._choices(first, second)
         if first.op in _OPEN or second.op in _OPEN:
-            return None
+            return self._open(first, second)
         if self._is_foreign(first) or self._is_foreign(second):
             return None
         results = self._result_of(first), self._result_of(second)
@@ -156,6 +159,8 @@ class Sameness:
         if True in made:
             return False
         if first.op in _CARRIED or second.op in _CARRIED:
+            if self._is_state(first, second) or self._is_state(second, first):
+                return False
             # What a loop carries may still be what it started with.
             before = [value.args[2] if value.op in _CARRIED else value for value in (first, second)]
             return False if self._compare(*before) is False else None
@@ -179,11 +184,53 @@ class Sameness:
     def _is_inside(self, loop: int) -> bool:
         return self._start is not None and loop >= self._start
 
+    def _is_state(self, value: Value, other: Value) -> bool:
+        """Whether each iteration of a common loop makes a value anew, by a block, and the other isn't made of that."""
+        if value.op != "mu" or value.args[0] not in self._loops:
+            return False
+        loop, name = value.args[:2]
+        left = self._trace.left.get((loop, name))
+        if left is None:
+            return False
+        mine = [self._result_of(side.reduce(left)) for side in self._assumptions]
+        if None in mine:
+            return False
+        parts = [part for part in walk(other, _MOST) if part.op in _CARRIED and part.args[0] == loop]
+        if not parts:
+            return not any(part.op in _OPEN for part in walk(other, _MOST))
+        if other.op != "mu":
+            return False
+        # Two names of which each gets its own item of one result.
+        theirs = self._trace.left.get((loop, other.args[1]))
+        if theirs is None or theirs is left:
+            return False
+        return all(self._are_two_items(side.reduce(left), side.reduce(theirs)) for side in self._assumptions)
+
+    @staticmethod
+    def _are_two_items(first: Value, second: Value) -> bool:
+        return (
+            first.op == second.op == "item"
+            and first.args[0] is second.args[0]
+            and first.args[1].op == second.args[1].op == "const"
+            and first is not second
+        )
+
+    def _open(self, first: Value, second: Value) -> bool | None:
+        """Values of which little is known: a literal is neither a filled container nor any of known alternatives."""
+        for value, other in ((first, second), (second, first)):
+            if other.op != "const":
+                continue
+            if value.op in ("grown", "merged", "union"):
+                return False
+            if value.op == "pick":
+                return False if all(self._compare(part, other) is False for part in value.args[1]) else None
+        return None
+
     def _result_of(self, value: Value) -> Value | None:
         """The call of a block of which a value is the result, or a part of it."""
         while value.op in ("item", "attr"):
             value = value.args[0]
-        return value if value.op == "call" and self._is_module(value.args[0]) else None
+        return value if value.op == "call" and value.args[0] in self._trace.judged else None
 
     def _carries(self, value: Value) -> bool:
         return any(part.op in _CARRIED for part in walk(value, _MOST))
@@ -295,11 +342,11 @@ class Sameness:
             return which if is_module or self._is_method(callee, other) else None
         if len(given) != len(taken) or [n for n, _ in named] != [n for n, _ in others]:
             common = _all(self._compare(a, b) for a, b in zip(given, taken, strict=False))
-            return False if common is False and not self._is_module(callee) else None
+            return False if common is False and callee not in self._trace.judged else None
         parts = [self._compare(a, b) for a, b in zip(given, taken, strict=True)]
         parts += [self._compare(a[1], b[1]) for a, b in zip(named, others, strict=True)]
         # What a block gives differs where what it gets does: that is said where it is called.
-        return None if self._is_module(callee) and _all(parts) is False else _all(parts)
+        return None if callee in self._trace.judged and _all(parts) is False else _all(parts)
 
     def _is_method(self, first: Value, second: Value) -> bool:
         """The same method of two values: of different values it gives different ones, unless it asks for metadata."""
@@ -400,7 +447,7 @@ class Sameness:
                 callee, given, named = current.args
                 if callee.op == "attr" and callee.args[1] in METADATA:
                     continue
-                if self._is_module(callee):
+                if callee in self._trace.judged:
                     found.add(callee)
                     continue
                 stack.extend((callee, *given, *(argument for name, argument in named if name not in METADATA)))

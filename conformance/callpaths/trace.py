@@ -274,6 +274,8 @@ class Trace:
     """What the entry returns, with what decides on it."""
     left: dict[tuple[int, str], Value] = field(default_factory=dict)
     """By loop and name: what an iteration leaves."""
+    judged: set[Value] = field(default_factory=set)
+    """The callees that several routes run, known once the entry has been run."""
     chosen: list[Value] = field(default_factory=list)
     """Choices that no statement joins: what a conditional expression, or one of several `return`s, gives."""
     typed: list[Value] = field(default_factory=list)
