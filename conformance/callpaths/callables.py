@@ -125,6 +125,8 @@ class Callables:
         self.models: list[ClassDef] = []
         """The models among which those that hold a module are looked for."""
         self._held: dict[ClassDef, CheckpointHook] | None = None
+        self._versions: dict[Value, dict[Value, bool]] = {}
+        """For each value, the tests of torch's version in it."""
 
     def of(self, value: Value, conditions: Iterable[tuple[Value, bool]] = ()) -> tuple[Callable, ...]:
         """What a value can be under conditions; an alternative that isn't known is there as such."""
@@ -269,12 +271,13 @@ class Callables:
 
     def _with_versions(self, conditions: Facts, call: CheckpointCall) -> Facts:
         """The conditions with what tests of torch's version say: releases before 2 have other defaults and keywords."""
-        tests = {
-            part: known
-            for value in (*(value for value, _ in conditions), *(value for _, value in call.keywords))
-            for part in walk(value, _MAX_PARTS)
-            if (known := _asks_version(part)) is not None
-        }
+        tests: dict[Value, bool] = {}
+        for value in (*(value for value, _ in conditions), *(value for _, value in call.keywords)):
+            found = self._versions.get(value)
+            if found is None:
+                parts = ((part, _asks_version(part)) for part in walk(value, _MAX_PARTS))
+                found = self._versions[value] = {part: known for part, known in parts if known is not None}
+            tests.update(found)
         return (*tests.items(), *conditions) if tests else conditions
 
     def _followed(self, way: _Way, call: CheckpointCall, callable_: Callable) -> Iterator[Use]:

@@ -16,13 +16,14 @@ TEXT_LIMIT = 160
 class Value:
     """One interned value. `op` tells the kind, `args` what it is made of; both are for this package."""
 
-    __slots__ = ("_loops", "_text", "_truth", "args", "op")
+    __slots__ = ("_loops", "_parts", "_text", "_truth", "args", "op")
 
     def __init__(self, op: str, args: tuple[Any, ...]) -> None:
         self.op = op
         self.args = args
         self._text: str | None = None
         self._loops: frozenset[int] | None = None
+        self._parts: tuple[Value, ...] | None = None
         self._truth: bool | None = None
         """For a chain of operands: the truth that it has for certain, found when it is made."""
 
@@ -60,32 +61,36 @@ _LOOP_OPS = frozenset({"mu", "elem", "index"})
 _NO_LOOPS: frozenset[int] = frozenset()
 
 
-def children(value: Value) -> Iterator[Value]:
+def children(value: Value) -> tuple[Value, ...]:
     """Direct parts of a value."""
-    for arg in value.args:
-        if type(arg) is Value:
-            yield arg
-        elif type(arg) is tuple:
-            for item in arg:
-                if type(item) is Value:
-                    yield item
-                elif type(item) is tuple:
-                    for part in item:
-                        if type(part) is Value:
-                            yield part
+    parts = value._parts
+    if parts is None:
+        found: list[Value] = []
+        for arg in value.args:
+            if type(arg) is Value:
+                found.append(arg)
+            elif type(arg) is tuple:
+                for item in arg:
+                    if type(item) is Value:
+                        found.append(item)
+                    elif type(item) is tuple:
+                        found.extend([part for part in item if type(part) is Value])
+        parts = value._parts = tuple(found)
+    return parts
 
 
 def walk(value: Value, limit: int = 2000) -> Iterator[Value]:
     """The value and its parts, each once, at most `limit` of them."""
-    seen: set[int] = set()
+    seen: set[Value] = set()
     stack = [value]
     while stack and len(seen) < limit:
         current = stack.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        yield current
-        stack.extend(children(current))
+        if current not in seen:
+            seen.add(current)
+            yield current
+            parts = children(current)
+            if parts:
+                stack.extend(parts)
 
 
 def alternatives(value: Value) -> Iterator[Value]:

@@ -134,9 +134,23 @@ def _stores(assigned: list[Any], first: str) -> Iterator[tuple[str, str | None]]
                 for value in _alternatives(node.value):
                     yield target.attr, None if type(node) is ast.AugAssign else _made_by(value)
             elif not plain and type(target) is not ast.Name:
-                for inner in ast.walk(target):
-                    if type(inner) is ast.Attribute and type(inner.value) is ast.Name and inner.value.id == first:
-                        yield inner.attr, None
+                for name in _reached(target, first):
+                    yield name, None
+
+
+def _reached(target: ast.expr, first: str) -> Iterator[str]:
+    """The attributes of the first parameter that a target which is no plain name changes, in part or as a whole."""
+    if type(target) is ast.Tuple or type(target) is ast.List:
+        for item in target.elts:
+            yield from _reached(item, first)
+    elif type(target) is ast.Starred or type(target) is ast.Subscript:
+        yield from _reached(target.value, first)
+    elif type(target) is ast.Attribute:
+        if type(target.value) is ast.Name:
+            if target.value.id == first:
+                yield target.attr
+        else:
+            yield from _reached(target.value, first)
 
 
 def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
