@@ -23,7 +23,7 @@ from conformance.callpaths.trace import (
 from conformance.callpaths.values import Value, Values, truth_of
 from conformance.facts import ir
 from conformance.facts.ir import Expr, Function, Span
-from conformance.facts.module import ModuleFacts, is_likely
+from conformance.facts.module import ModuleFacts
 from conformance.project.profile import CheckpointCallable
 from conformance.project.project import ClassDef, Definition, External, FunctionDef, Project
 
@@ -110,7 +110,6 @@ class Machine:
         self._made_by: dict[Value, Value] = {}
         self._expansions = 0
         self._leading: dict[tuple[str, ClassDef | None], set[FunctionDef]] = {}
-        self._likely: dict[FunctionDef, bool] = {}
         self._globals: dict[tuple[str, str], Value] = {}
         self._module_frames: dict[str, Frame] = {}
         self._contents: list[list[Value]] = []
@@ -317,11 +316,8 @@ class Machine:
         return found
 
     def is_likely(self, function: FunctionDef) -> bool:
-        found = self._likely.get(function)
-        if found is None:
-            found = is_likely(self.project.source_of(function))
-            self._likely[function] = found
-        return found
+        """Whether a function has a word of checkpointing."""
+        return function.facts.is_likely
 
     def _has_many(self, value: Value) -> bool:
         """Whether a choice of choices has more alternatives than are followed one by one."""

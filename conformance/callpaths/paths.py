@@ -162,7 +162,7 @@ class CallPaths:
                     if method is not forward and not _is_passive(facts) and self.interpreter.is_likely(method):
                         others.append((owner, method))
         functions = [project.function_def(module, facts) for facts in module.functions.values()]
-        chosen = [f for f in functions if _runs_functions(project.source_of(f))]
+        chosen = [f for f in functions if f.facts.is_likely and _runs_functions(project.source_of(f))]
         called = _called_names({f: project.source_of(f) for f in chosen})
         others.extend((None, function) for function in chosen)
         others.sort(key=lambda item: item[1].facts.name in called)

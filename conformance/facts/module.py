@@ -50,6 +50,8 @@ class FunctionFacts:
     first_line: int
     """The first line with decorators."""
     is_async: bool
+    is_likely: bool = False
+    """Whether its text, decorators included, has a word of checkpointing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,8 @@ class _Scan:
     def _likely_lines(self) -> list[int]:
         """Numbers of the lines with a word of checkpointing."""
         text = self._text
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
         starts: list[int] = []
         for word in _WORDS:
             position = text.find(word)
@@ -326,6 +330,7 @@ class _Scan:
             span=span,
             first_line=first,
             is_async=isinstance(node, ast.AsyncFunctionDef),
+            is_likely=self._is_likely(first, span.end_line),
         )
 
     def _is_likely(self, first: int, last: int) -> bool:
