@@ -15,6 +15,9 @@ from conformance.callpaths.sameness import KEEP
 from conformance.callpaths.values import Value, truth_of, walk
 from conformance.project.project import ClassDef
 
+_MOST_PARTS = 50
+"""Pairs of parts of two values that are looked at."""
+
 
 class Taken(StrEnum):
     """How two paths differ."""
@@ -119,24 +122,51 @@ class _Results:
         for name, outcome, counterpart in (*outcomes, *self._left_by_loops(path, other)):
             here = path.assumptions(self._interpreter).reduce(outcome)
             there = other.assumptions(self._interpreter).reduce(counterpart)
-            if here is there:
+            if self._is_tested(here, there, outcome):
                 continue
-            took, instead = self._taken(here, path), self._taken(there, other)
-            if took is None or instead is None or took is instead or self._is_tested(here, there, outcome):
-                continue
-            if any(v.op == "op" and p.raw.result != "other" for v, p in ((took, path), (instead, other))):
-                continue  # a statement of its own has changed it since
-            if self._certainly_differ(took, instead):
-                fits = instead is self._result, took is self._result
-                if length is not None:
-                    is_wrong = fits[0]
-                else:
-                    is_wrong = fits[1] and instead.op == "item" and self._is_single(path)
-                wrong, right = (other, path) if is_wrong else (path, other)
-                if wrong is other:
-                    took, instead = instead, took
-                return OtherResult(Taken.FORM, wrong, right, name, took, instead, length)
+            for mine_part, their_part in self._parts(here, there, path, other):
+                found = self._form(name, mine_part, their_part, path, other, length)
+                if found is not None:
+                    return found
         return None
+
+    def _parts(self, here: Value, there: Value, path: Path, other: Path) -> Iterator[tuple[Value, Value]]:
+        """Two values, or what differs in them: under one condition, or as one argument of the same module."""
+        stack = [(here, there)]
+        seen: set[tuple[Value, Value]] = set()
+        while stack and len(seen) < _MOST_PARTS:
+            mine, theirs = pair = stack.pop()
+            if mine is theirs or pair in seen:
+                continue
+            seen.add(pair)
+            yield pair
+            canonical = self._values.canonical
+            if mine.op == theirs.op == "phi" and canonical(mine.args[0]) is canonical(theirs.args[0]):
+                stack.extend(zip(mine.args[1:], theirs.args[1:], strict=True))
+            elif mine.op == theirs.op == "call" and mine.args[0] is theirs.args[0] and not self._is_call_of(mine, path):
+                differing = _differing(mine, theirs)
+                if len(differing) == 1 and self._interpreter.classes_of(mine.args[0]):
+                    stack.extend(differing)
+
+    def _form(
+        self, name: str, here: Value, there: Value, path: Path, other: Path, length: int | None
+    ) -> OtherResult | None:
+        """How one value takes the results of two paths differently."""
+        took, instead = self._taken(here, path), self._taken(there, other)
+        if took is None or instead is None or took is instead:
+            return None
+        if any(v.op == "op" and p.raw.result != "other" for v, p in ((took, path), (instead, other))):
+            return None  # a statement of its own has changed it since
+        if not self._certainly_differ(took, instead):
+            return None
+        fits = instead is self._result, took is self._result
+        if length is not None:
+            is_wrong = fits[0]
+        else:
+            is_wrong = fits[1] and instead.op == "item" and self._is_single(path)
+        if is_wrong:
+            return OtherResult(Taken.FORM, other, path, name, instead, took, length)
+        return OtherResult(Taken.FORM, path, other, name, took, instead, length)
 
     def _taken(self, value: Value, path: Path) -> Value | None:
         """A value with `the result` in place of the path's call; None where it isn't made of it in a simple way."""
@@ -243,6 +273,15 @@ class _Results:
             return bool(self._interpreter.classes_of(path.raw.callee))
         returned = [value for callee in path.bindings for value in self._returned(path, callee, {})]
         return bool(returned) and all(truth_of(value) is not False for value in returned)
+
+
+def _differing(first: Value, second: Value) -> list[tuple[Value, Value]]:
+    """The arguments in which two calls differ, in pairs; none where they differ in more than that."""
+    (_, given, named), (_, taken, others) = first.args, second.args
+    if len(given) != len(taken) or [name for name, _ in named] != [name for name, _ in others]:
+        return []
+    pairs = [*zip(given, taken, strict=True), *((a[1], b[1]) for a, b in zip(named, others, strict=True))]
+    return [(one, other) for one, other in pairs if one is not other]
 
 
 def _sides(value: Value) -> Iterator[Value]:
