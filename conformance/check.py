@@ -331,7 +331,7 @@ def _of_families(names: Iterable[str], files: list[str], families: Families) -> 
         found = families.files(name)
         if not found:
             close = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean `{close[0]}`?" if close else None
+            hint = f"did you mean `{close[0]}`?" if close else f"known families: {', '.join(known)}"
             raise UsageError(f"no family `{name}`", hint if known else "this tree's profile has no families")
         wanted |= found
     chosen = [path for path in files if path in wanted]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -30,7 +30,7 @@ def with_siblings(findings: Sequence[Finding]) -> list[Finding]:
         if len(group) > 1:
             _pair(group, named)
     return [
-        replace(finding, related=(*finding.related, *map(_related(finding), named[finding.fingerprint])))
+        replace(finding, related=_joined(finding, map(_related(finding), named[finding.fingerprint])))
         if finding.fingerprint in named
         else finding
         for finding in findings
@@ -118,6 +118,18 @@ _TRAITS: tuple[Callable[[Finding], Hashable], ...] = (
     _same_text,
     _same_method,
 )
+
+
+def _joined(finding: Finding, siblings: Iterable[Related]) -> tuple[Related, ...]:
+    """What the rule has related, and these siblings, each place once: a rule's own words stay."""
+    new = {sibling.place: sibling for sibling in siblings}
+    own = [
+        replace(related, fingerprint=new.pop(related.place).fingerprint)
+        if related.role == "sibling" and related.place in new
+        else related
+        for related in finding.related
+    ]
+    return (*own, *new.values())
 
 
 def _related(finding: Finding) -> Callable[[Finding], Related]:

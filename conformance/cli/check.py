@@ -53,7 +53,11 @@ def _codes(ctx: click.Context, option: click.Parameter, values: tuple[str, ...])
     help="Show and count findings of this severity and above.",
 )
 @click.option("--preview", is_flag=True, help="Run preview rules too.")
-@click.option("--profile", metavar="NAME", help="Use this profile of names. Default: chosen by looking at the tree.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="Use this profile of names: one that is installed, or a TOML file. Default: chosen by looking at the tree.",
+)
 @click.option(
     "--format",
     "format_name",

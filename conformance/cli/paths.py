@@ -12,7 +12,11 @@ from conformance.cli.output import Failure, color_option, emit, terminal_width, 
 
 @click.command("paths")
 @click.argument("target", metavar="FILE[:CLASS]")
-@click.option("--profile", metavar="NAME", help="Use this profile of names. Default: chosen by looking at the tree.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="Use this profile of names: one that is installed, or a TOML file. Default: chosen by looking at the tree.",
+)
 @click.option(
     "--format",
     "format_name",

@@ -66,10 +66,10 @@ def _finding(finding: Finding, report: Report, lines_of: Callable[[str], Sequenc
         lines.append(f"{palette.frame(f'{pad}:::')} {where}: {escape(related.message)}")
         lines += framed(related.place, "-", palette.frame)
     if finding.witness:
-        lines.append(f"{palette.frame(f'{pad} =')} {palette.strong('witness')}: {escape(finding.witness)}")
+        lines.append(f"{palette.frame(f'{pad} =')} {palette.strong('shows when')}: {escape(finding.witness)}")
     if siblings:
-        # A line for all of them: each is a finding with a frame of its own.
-        also = ", ".join(escape(location(related.place, report.cwd)) for related in siblings)
+        # A line for all of them: most are findings with a frame of their own.
+        also = ", ".join(dict.fromkeys(escape(location(related.place, report.cwd)) for related in siblings))
         lines.append(f"{palette.frame(f'{pad} =')} {palette.strong('the same at')}: {also}")
     if lines[-1] == bar:
         lines.pop()

@@ -40,10 +40,9 @@ for block in self.blocks:
   content.
 - Two calls on the same route: comparing them is mostly noise. A loop over two lists joined is not compared with a loop
   over one of them.
-- Values that are equal for reasons of the callee: an empty dict where the callee turns None into one, an attribute of
-  the class that nothing changes.
-- Guards that imply each other through values computed elsewhere. An argument that is `None` whenever the path runs,
-  for a reason that the code of the forward doesn't show, is reported.
+- That a passed value does the same as the default, where only the callee's code shows it: an empty dict where the
+  callee turns None into one, an attribute of the class that nothing changes. Such a difference is reported.
+- That an argument is `None` whenever the path runs, where the code of the forward doesn't show why. Reported, too.
 """
 
 from __future__ import annotations

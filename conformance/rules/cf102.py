@@ -89,7 +89,7 @@ def _place(entry: Entry, difference: Difference) -> Site | None:
 def _finding(context: Context, difference: Difference, site: Site, is_control: bool) -> Finding:
     path, other, name = difference.path, difference.other, difference.parameter
     block = block_words(path, difference.callee)
-    what = f"argument {name}" if name.isdigit() else f"`{name}`"
+    what = f"Argument {name}" if name.isdigit() else f"`{name}`"
     mine, theirs = route_words(path.route), route_words(other.route)
     message = f"{what} of {block} {_told(difference.value, difference.instead, mine, theirs)}"
     if is_control:

@@ -91,7 +91,7 @@ def _finding(context: Context, mismatch: Mismatch) -> Finding:
         message,
         severity=Severity.WARNING if mismatch.is_swallowed else Severity.ERROR,
         parameter=parameter,
-        witness=f"{'whenever this line runs' if when in ('', 'always') else when}: {effect}",
+        witness=f"{'this line runs' if when in ('', 'always') else when}: {effect}",
         related=related,
     )
 

@@ -5,10 +5,13 @@ Stage: stable
 Repair: none
 
 ## What it does
-Compares what the paths of one block do with its result. Reported is a name that is read later and that gets the whole
-result on one path and a part of it on the other, or another part; a result that is unpacked to another number of names;
-one that only one path uses. What the block returns tells which side is wrong, where its code shows that; else the call
-that isn't eager is reported.
+Compares what the paths of one block do with its result, and reports
+
+- a name that gets the whole result on one path and a part of it, or another part, on the other, and is read later;
+- a result that is unpacked to another number of names;
+- a result that only one path uses.
+
+What the block returns tells which side is wrong, where its code shows that; else the call that isn't eager is reported.
 
 Nothing is said where the calls ask for results of different forms (`return_dict=False`), where `[0]` stands against an
 attribute such as `.sample`, and where later code tests what kind of value it has got.
@@ -90,7 +93,7 @@ def _finding(context: Context, found: OtherResult, site: Site) -> Finding:
     returns = "" if found.returns is None else f" The block returns a tuple of {found.returns}."
     return context.finding(
         site,
-        f"the result of {block} {told}.{returns} Take it in the same way on both paths.",
+        f"The result of {block} {told}.{returns} Take it in the same way on both paths.",
         parameter=found.name,
         witness=setting(path.public.conditions),
         related=[context.related("counterpart", other.raw.site, f"the {theirs} path takes it in another way here")],

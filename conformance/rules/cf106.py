@@ -58,7 +58,7 @@ _USES = {
     "nothing": "both paths use it later: the {there} path gives it no value",
     "other": "both paths use it later: the {there} path goes on with another value",
     "less": "both paths use it later: the {there} path leaves it as it is",
-    "input": "the next block gets it: on the {there} path that one gets another value",
+    "input": "the next block gets it: on the {there} path, the next block gets another value",
 }
 
 

@@ -6,8 +6,8 @@ Repair: none
 
 ## What it does
 A control is a setting that the model stores, that a setter changes from outside, and that its blocks take as an
-argument: an attention-offload switch is one. It is found by what it is (some call of the model passes an attribute
-which `__init__` sets to a literal and a method sets later, to a parameter with a default), or by the profile.
+argument: an attention-offload switch is one. It is found by its use: `__init__` sets an attribute to a literal, a
+method sets it later, and some call of the model passes it to a parameter with a default. The profile can name others.
 Every path of such a block must pass it. A call that doesn't is reported, one finding for each call.
 
 A branch of a wrapper that no present call takes is reported as *convention*: the next caller gets the defect.

@@ -68,8 +68,8 @@ def _finding(context: Context, use: Use, is_hooked: bool) -> Finding:
         related.append(context.related("counterpart", use.given.site, f"this call hands {use.callable.text} over"))
     return context.finding(
         use.place,
-        f"{use.callable.text} is torch's and gets no `use_reentrant` here, so that its re-entrant default holds: no "
-        f"gradients where no direct argument needs one, and no keywords. {advice}.",
+        f"{use.callable.text} is torch's and gets no `use_reentrant` here, so it runs in re-entrant mode: no "
+        f"gradients where none of its own arguments needs one, and keywords fail. {advice}.",
         parameter="use_reentrant",
         related=related,
     )

@@ -16,7 +16,7 @@ Looks at the attributes named after checkpointing that are tested on the way to 
 On trial, with `--preview` only: where the profile wants gates to ask for grad mode, a gate that asks for training mode
 in its place is a *convention* finding.
 
-A flag that a base's walk over the modules, a parent or the user sets is known by its name: those of the profile.
+Flags that a base class, a parent or the user sets from outside are known by their names, which the profile lists.
 
 ## Why is this bad
 The flag that the user turns on isn't the one that the gate tests: checkpointing stays off and the memory isn't saved,

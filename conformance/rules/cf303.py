@@ -5,10 +5,10 @@ Stage: stable
 Repair: none
 
 ## What it does
-An interval, or a stride, says which blocks of a chain are checkpointed. It is a setting that a model stores, that a
-method sets, and that a gate takes a remainder of the loop's index by, itself or in a helper; or one that the profile
-names. Each checkpointed path over a chain of blocks is judged by itself: whole blocks, segments, and parts of blocks. A
-path that decides without the setting is reported at its checkpoint call.
+An interval, or a stride, says which blocks of a chain are checkpointed: every n-th one. It is found by its use: the
+model stores it, a method sets it, and a gate takes the remainder of the loop's index by it, itself or in a helper. The
+profile can name others. Each checkpointed path over a chain of blocks is judged by itself: whole blocks, segments, and
+parts of blocks. A path that decides without the setting is reported at its checkpoint call.
 
 Segments whose bounds are made of the setting count as using it. A path that can't run once the setting is made is left
 alone, and so are calls outside a chain, where there is no n-th block.
@@ -112,7 +112,7 @@ def _finding(context: Context, gate: _Gate, others: Sequence[_Place], heeding: S
     first = gate.places[0]
     names = " and ".join(f"`self.{rhythm.attribute}`" for rhythm in gate.ignored)
     setters = " and ".join(f"`{rhythm.setter}`" for rhythm in gate.ignored)
-    store, they_are, these = ("store", "they are", "these settings") if len(gate.ignored) > 1 else _ONE
+    store, they_are, these, it = ("store", "they are", "these settings", "them") if len(gate.ignored) > 1 else _ONE
     message = (
         f"The gate of {first} doesn't use {names}, which {setters} {store}: it opens for the same blocks whatever "
         f"{they_are} set to. Let it decide by the block's index and {these}."
@@ -120,7 +120,7 @@ def _finding(context: Context, gate: _Gate, others: Sequence[_Place], heeding: S
     same = {place.site: place for place in gate.places if place.site != first.site}
     related = [context.related("sibling", site, f"{place} has the same gate") for site, place in same.items()]
     related += [context.related("sibling", o.site, f"the gate of {o} doesn't either") for o in others]
-    related += [context.related("counterpart", o.site, f"the gate of {o} uses it") for o in heeding[:1]]
+    related += [context.related("counterpart", o.site, f"the gate of {o} uses {it}") for o in heeding[:1]]
     return context.finding(
         first.site,
         message,
@@ -130,4 +130,4 @@ def _finding(context: Context, gate: _Gate, others: Sequence[_Place], heeding: S
     )
 
 
-_ONE = ("stores", "it is", "this setting")
+_ONE = ("stores", "it is", "this setting", "it")

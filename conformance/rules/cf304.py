@@ -67,16 +67,15 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _finding(context: Context, found: WrittenOut) -> Finding:
-    message = f"This gate takes the remainder by `self.{found.interval.attribute}` itself; `{found.helper}` does it. "
+    attribute = found.interval.attribute
+    message = f"This gate takes the remainder by `self.{attribute}` itself; `{found.helper}` is the helper for it. "
     if found.differences:
-        message += f"They differ: {', '.join(found.differences)}. Use the helper where that is wanted."
+        message += f"Unlike the helper, {' and '.join(found.differences)}. Use the helper, unless this is intended."
     elif found.differences is None:
         message += "Use the helper, and compare what they do where the interval isn't set."
     else:
-        message += "They decide alike. Use the helper."
+        message += "Both decide alike. Use the helper."
     related = []
     if found.used is not None:
         related.append(context.related("counterpart", found.used, f"`{found.helper}` is used here"))
-    return context.finding(
-        context.statement(found.modulo.site), message, parameter=found.interval.attribute, related=related
-    )
+    return context.finding(context.statement(found.modulo.site), message, parameter=attribute, related=related)

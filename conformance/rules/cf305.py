@@ -5,10 +5,10 @@ Stage: stable
 Repair: none
 
 ## What it does
-A class whose blocks can be asked to checkpoint only a part of themselves, their feed-forward layers, has a setting for
-that: some of its values ask for the part, by what the tests on the partly checkpointed path say, or by the profile and
-the class's own flag. A path that checkpoints whole blocks, one by one or in segments, and that can run under such a
-value is reported. Only blocks that can be asked count.
+Some blocks can be asked to checkpoint only a part of themselves, their feed-forward layers. The model has a setting
+whose values say whether the part is wanted: those under which the partly checkpointed path runs ask for it, and those
+that the profile names, where the class has the flag for them. A path that checkpoints whole blocks, one by one or in
+segments, and that can run under such a value is reported. Only blocks that can be asked for a part count.
 
 ## Why is this bad
 The part was asked for to trade memory for less recomputing. Here the whole block is recomputed, as if nothing had been

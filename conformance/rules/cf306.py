@@ -5,10 +5,11 @@ Stage: stable
 Repair: none
 
 ## What it does
-A backend is a setting that a model stores, that a method sets, and that a choice of checkpoint callables tests: one
-that keeps the inputs on the device, one that moves them to the host. Or the profile names it, with the values that
-stand for different callables. Each place where a callable runs a block, or is handed to one, is tried under two values
-that another place of the class tells apart. Where it can run under both and uses the same callable, it is reported.
+A backend is a setting that says which checkpoint callable runs the blocks: torch's own, or one that moves the inputs to
+the host. It is found by its use: the model stores it, a method sets it, and a choice of callables tests it. The profile
+can name others, with the values that stand for different callables. Each place where a callable runs a block, or is
+handed to one, is tried under two values that another place of the class tells apart. Where it can run under both and
+uses the same callable, it is reported.
 
 What the setter does counts, not its name: it may store the callable itself, or change what is global.
 

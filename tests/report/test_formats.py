@@ -32,7 +32,7 @@ models/model.py:5:21: error[CF101] argument-dropped (flux): `rope` [bold]is not 
 10 |                 x = block(x, rope=rope[0])
    |                     ----------------------
    |
-   = witness: `gradient_checkpointing` on: TypeError
+   = shows when: `gradient_checkpointing` on: TypeError
 
 Found 2 findings (1 error, 1 convention) in 1 of 409 files.
 """
@@ -46,7 +46,7 @@ def test_siblings_take_one_line() -> None:
     siblings = tuple(Related("sibling", place(line, 16, 20), "the same defect", "0" * 16) for line in (9, 10))
     text = FORMATS["text"](report([replace(DROPPED, related=(*DROPPED.related, *siblings))], summary=False))
     assert text.splitlines()[-2:] == [
-        "   = witness: `gradient_checkpointing` on: TypeError",
+        "   = shows when: `gradient_checkpointing` on: TypeError",
         "   = the same at: models/model.py:9:16, models/model.py:10:16",
     ]
     assert "the same defect" not in text
@@ -56,6 +56,8 @@ def test_siblings_take_one_line() -> None:
         "  |",
         "  = the same at: models/model.py:9:16, models/model.py:10:16",
     ]
+    twice = FORMATS["text"](report([replace(GATE, related=(*siblings, *siblings))], summary=False))
+    assert twice == bare
     assert FORMATS["concise"](report([replace(GATE, related=siblings)])) == FORMATS["concise"](report([GATE]))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from conformance.check import Options, check
-from conformance.findings import Finding, Place, Severity, with_fingerprints
+from conformance.findings import Finding, Place, Related, Severity, with_fingerprints
 from conformance.siblings import MOST, with_siblings
 
 BLOCKS = """\
@@ -166,3 +166,12 @@ def test_the_order_of_findings_does_not_matter() -> None:
     expected = {f.fingerprint: f.related for f in with_siblings(findings)}
     Random(2).shuffle(findings)
     assert {f.fingerprint: f.related for f in with_siblings(findings)} == expected
+
+
+def test_a_place_that_the_rule_names_is_named_once() -> None:
+    """The rule's own words stay, and get the fingerprint of the finding there."""
+    own = Related("sibling", Place("a.py", 9, 1, 9, 9), "the same gate")
+    first = finding("a.py", 1)
+    findings = with_fingerprints([replace(first, related=(own,)), finding("a.py", 9)])
+    named, other = with_siblings(findings)
+    assert named.related == (replace(own, fingerprint=other.fingerprint),)
