@@ -86,6 +86,26 @@ def mutations(entry: Entry, calls: CallPaths) -> Iterator[Mutation]:
                         seen.add(effect.site)
                         yield Mutation(effect, path, differs)
 
+    for effect, path in _counted(entry, calls):
+        if effect.site not in seen:
+            seen.add(effect.site)
+            yield Mutation(effect, path, False)
+
+
+def _counted(entry: Entry, calls: CallPaths) -> Iterator[tuple[Effect, Path]]:
+    """What a nested function makes of an attribute of the model out of what it was, while a checkpoint runs it."""
+    live = [path for block in entry.blocks for path in block.live]
+    ran = {path.raw.checkpoint.site: path for path in live if path.raw.checkpoint is not None}
+    for effect in entry.trace.effects:
+        path = None if effect.checkpoint is None else ran.get(effect.checkpoint.site)
+        if path is None or entry.owner is None or effect.kind != "set" or effect.base is None:
+            continue
+        recompute = _Recompute(calls)
+        own = tuple(literal for literal in effect.conditions if literal not in path.raw.conditions)
+        if effect.base.op == "self" and not recompute.is_off(own, entry.owner):
+            if _grows(effect.value, _attribute(effect, calls.interpreter.values)):
+                yield effect, path
+
 
 class _Recompute:
     """Looks into one checkpointed call."""
@@ -136,7 +156,7 @@ class _Recompute:
                 continue
             classes = [c for c in self._interpreter.classes_of(raw.callee) if isinstance(c, ClassDef)]
             for cls in filter(self._may_write, classes):
-                if self._is_off(raw.conditions, owner):
+                if self.is_off(raw.conditions, owner):
                     break
                 called = self._calls.signature(cls, raw.method)
                 if called is None:
@@ -191,7 +211,7 @@ class _Recompute:
         """Whether the second run computes something else; None where nothing is wrong, or nothing is certain."""
         if effect.base is None or not (_outlives(effect.base, outliving) or effect.owner == -1):
             return None
-        if self._is_off(effect.conditions, owner):
+        if self.is_off(effect.conditions, owner):
             return None
         values = self._interpreter.values
         if effect.kind == "set":
@@ -208,7 +228,7 @@ class _Recompute:
                 return self._stored_again(effect, _plain(effect.base), key, value, trace)
         return None
 
-    def _is_off(self, conditions: tuple[Literal, ...], owner: ClassDef) -> bool:
+    def is_off(self, conditions: tuple[Literal, ...], owner: ClassDef) -> bool:
         """Whether something isn't done under a checkpoint: out of training, without grad mode, or on demand."""
         for literal in conditions:
             value = literal.value

@@ -41,7 +41,8 @@ class Mix(nn.Module):
 ## What it does not see
 - Modules whose class is outside the source root, and processors that are chosen at run time.
 - What is done to a tensor that is an argument.
-- State that a nested function of the model's forward changes: a name is CF201's matter.
+- State that a nested function of the model's forward changes, but an attribute of the model that it makes of what was
+  there: a name is CF201's matter.
 - State whose second value decides on a test that can't be judged.
 """
 

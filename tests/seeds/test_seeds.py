@@ -27,7 +27,6 @@ SHORT = {
     "container in place of the block": "loops that are twins in the branches of one condition, and local lists",
     "statement on one path": "a change before the next call of the same branch",
     "keyword to the hook": "parts of a model that get their hook from it",
-    "state changed by a recompute": "an attribute of the model, counted in a nested function",
     "tensors in a tuple": "tensors that a loop carries",
     "flag that nothing sets": "classes with a base that gives attributes by name",
     "interval or stride ignored": "gates in a method, and gates of segments",
