@@ -381,7 +381,7 @@ class Mismatches:
                     return None
             elif not self._is_final(owner, rest[0], head == "super"):
                 return None
-        if not all(self._is_certain(target, module.path) for target in targets):
+        if not all(self._is_certain(target, module.path) for target in targets) or certainty.is_template(module.path):
             return None
         if isinstance(targets[0], Lacking) and (around.is_swallowed or _asks_for(around, targets[0].method)):
             return None

@@ -20,6 +20,8 @@ from conformance.sources.problems import Unreadable
 _MAX_LINKS = 16
 _MOST_FILES = 6_000
 """Files of a package that are still looked through; in a larger one nothing is certain."""
+_HEADER = 2_000
+"""Characters of a file in which it may say what it was generated from."""
 _CLASS = re.compile(r"class[ \t]+(\w+)[ \t]*\(([^)]*)\)")
 _WORD = re.compile(r"\w+")
 
@@ -115,6 +117,18 @@ class Certainty:
             pattern.search(text)
             for path, text in texts.items()
             if name in text and (not near or path in paths or any(word in text for word in near))
+        )
+
+    def is_template(self, path: str) -> bool:
+        """Whether a file beside this one says that it was generated from it.
+
+        What runs is then the generated file: a generator may read `super().__init__()` as "the parent's body here".
+        """
+        folder, name = os.path.split(path)
+        pattern = re.compile(rf"\bgenerated\b[^\n]*\bfrom\b[^\n]*(?<!\w){re.escape(name)}(?!\w)")
+        return any(
+            place != path and os.path.dirname(place) == folder and pattern.search(text[:_HEADER])
+            for place, text in (self._texts(path) or {}).items()
         )
 
     def mentions(self, path: str, word: str, pattern: str) -> Iterator[tuple[str, int]]:
