@@ -448,7 +448,8 @@ class Sameness:
                 if callee.op == "attr" and callee.args[1] in METADATA:
                     continue
                 if callee in self._trace.judged:
-                    found.add(callee)
+                    # All elements in a row are what a call of their container runs.
+                    found.add(self._simple(callee.args[1]) if callee.op == "elem" else callee)
                     continue
                 stack.extend((callee, *given, *(argument for name, argument in named if name not in METADATA)))
             else:
