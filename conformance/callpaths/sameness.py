@@ -134,7 +134,9 @@ class Sameness:
             result = self._simple(value.args[1])
         elif op == "item":
             base = self._simple(value.args[0])
-            if base is not value.args[0]:
+            if base.op == "many" and len(base.args) == 1 and value.args[1].op == "index":
+                result = self._simple(base.args[0])  # as a loop over the list gives it
+            elif base is not value.args[0]:
                 result = self._interpreter.item(base, value.args[1])
                 result = self._simple(result) if result is not value else result
         elif op == "elem" and value.args[0] not in self._loops:
