@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from conformance.callpaths.conditions import Assumptions
 from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.values import Value
 from conformance.project.project import ClassDef, External
 
-_MAX_DEPTH = 8
+_MAX_DEPTH = 24
 _LEARNS = frozenset(
     {
         "Linear",
@@ -31,6 +34,11 @@ _KEEPS = frozenset(
     | {"transpose", "expand", "repeat", "contiguous", "to", "type", "type_as", "float", "half", "bfloat16", "clone"}
 )
 """Methods of a tensor whose result carries what the tensor carries."""
+_JOINS = frozenset(
+    {"torch.cat", "torch.concat", "torch.concatenate", "torch.stack", "torch.hstack", "torch.vstack"}
+    | {"torch.nn.utils.rnn.pad_sequence"}
+)
+"""Functions that make one tensor of several."""
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "@"})
 
 
@@ -41,23 +49,39 @@ class Gradients:
         self._interpreter = interpreter
         self._learning: dict[ClassDef, bool] = {}
 
-    def carried(self, value: Value, depth: int = 0) -> bool:
-        """Whether a value is a tensor that needs gradients when the model is trained as a whole."""
-        if depth > _MAX_DEPTH:
+    def carried(self, value: Value, setting: Iterable[tuple[Value, bool]] = ()) -> bool:
+        """Whether a value is a tensor that needs gradients when the model is trained as a whole.
+
+        Of a choice, one side that is possible under the setting is enough: then it shows when that side is taken.
+        """
+        return self._carried(value, Assumptions(self._interpreter.values, setting), set(), 0)
+
+    def _carried(self, value: Value, assumptions: Assumptions, seen: set[Value], depth: int) -> bool:
+        if depth > _MAX_DEPTH or value in seen:
             return False
+        seen.add(value)
+
+        def inside(*parts: Value) -> bool:
+            return any(self._carried(part, assumptions, seen, depth + 1) for part in parts)
+
         op = value.op
         if op in ("mu", "out"):
-            return self.carried(value.args[2], depth + 1)
+            return inside(value.args[2])
         if op == "phi":
-            return all(self.carried(part, depth + 1) for part in value.args[1:])
+            test, body, orelse = value.args
+            known = assumptions.truth(test)
+            return inside(*((body, orelse) if known is None else (body,) if known else (orelse,)))
         if op == "item":
-            return self.carried(value.args[0], depth + 1)
+            return inside(value.args[0])
         if op == "op":
-            return value.args[0] in _ARITHMETIC and any(self.carried(part, depth + 1) for part in value.args[1])
+            return value.args[0] in _ARITHMETIC and inside(*value.args[1])
         if op != "call":
             return False
-        callee = value.args[0]
-        if callee.op == "attr" and callee.args[1] in _KEEPS and self.carried(callee.args[0], depth + 1):
+        callee, arguments, _ = value.args
+        if callee.op == "ref" and callee.args[0] in _JOINS:
+            parts = arguments[:1]
+            return inside(*(parts[0].args if parts and parts[0].op in ("list", "tuple") else parts))
+        if callee.op == "attr" and callee.args[1] in _KEEPS and inside(callee.args[0]):
             return True
         if callee.op == "bound":
             return False

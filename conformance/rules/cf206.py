@@ -7,7 +7,8 @@ Repair: none
 ## What it does
 Looks at calls that run torch's checkpoint in its re-entrant mode for certain: `use_reentrant=True` is passed, or
 nothing is. An argument that is a tuple, a list or a dict is reported when one of its items is computed by a module with
-parameters.
+parameters, or is joined or calculated from such a tensor. A choice counts when one of its sides does that can be taken
+where the checkpoint runs, and what a loop carries when it does so in the first iteration.
 
 ## Why is this bad
 The re-entrant mode detaches and tracks the tensors that are arguments themselves, and no others. Through a tuple the
@@ -46,7 +47,7 @@ from collections.abc import Iterator
 
 from conformance.callpaths.callables import Kind, Mode, Use
 from conformance.callpaths.paths import shown_conditions
-from conformance.callpaths.trace import Site
+from conformance.callpaths.trace import Site, literals
 from conformance.callpaths.values import Value
 from conformance.findings import Finding
 from conformance.rules.context import Context
@@ -62,18 +63,20 @@ def check(context: Context) -> Iterator[Finding]:
             if use.callable.kind is not Kind.TORCH or use.mode not in (Mode.REENTRANT, Mode.DEFAULT):
                 continue
             for argument in use.arguments[1:]:
-                inner = _carrying(context, argument)
+                inner = _carrying(context, use, argument)
                 if inner is not None and use.call.site not in reported:
                     reported.add(use.call.site)
                     yield _finding(context, use, argument, inner)
 
 
-def _carrying(context: Context, argument: Value) -> Value | None:
-    """An item of a container that needs gradients."""
+def _carrying(context: Context, use: Use, argument: Value) -> Value | None:
+    """An item of a container that needs gradients where the checkpoint runs."""
     if argument.op not in _CONTAINERS:
         return None
     items = [value for _, value in argument.args[0]] if argument.op == "dict" else argument.args
-    return next((item for item in items if context.calls.gradients.carried(item)), None)
+    grad = [(test, True) for test in context.calls.interpreter.grad_tests]
+    where = [*literals(use.setting), *grad]
+    return next((item for item in items if context.calls.gradients.carried(item, where)), None)
 
 
 def _finding(context: Context, use: Use, argument: Value, inner: Value) -> Finding:
