@@ -102,9 +102,9 @@ def _counted(entry: Entry, calls: CallPaths) -> Iterator[tuple[Effect, Path]]:
             continue
         recompute = _Recompute(calls)
         own = tuple(literal for literal in effect.conditions if literal not in path.raw.conditions)
-        if effect.base.op == "self" and not recompute.is_off(own, entry.owner):
-            if _grows(effect.value, _attribute(effect, calls.interpreter.values)):
-                yield effect, path
+        is_own = effect.base.op == "self" and not recompute.is_off(own, entry.owner)
+        if is_own and _grows(effect.value, _attribute(effect, calls.interpreter.values)):
+            yield effect, path
 
 
 class _Recompute:
