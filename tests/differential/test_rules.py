@@ -23,7 +23,10 @@ def test_dropped_arguments(seed: int, models: Models, runs: Runs) -> None:
     )
 
 
-def test_nothing_else_is_found(seed: int, models: Models) -> None:
+def test_nothing_else_is_found(seed: int, models: Models, runs: Runs) -> None:
+    """But for an argument that one route drops and that two others pass with different values."""
     model, path = models[seed]
-    found = check(Options(paths=(str(path),), cwd=str(path.parent), ignore=("CF101", "CF108", "CF201"))).findings
+    every = check(Options(paths=(str(path),), cwd=str(path.parent), ignore=("CF101", "CF108", "CF201"))).findings
+    dropped = dropped_arguments(runs[seed])
+    found = [finding for finding in every if not (finding.code == "CF102" and finding.parameter in dropped)]
     assert not found, f"seed {seed}: found {found}\n\n{model.source}"
