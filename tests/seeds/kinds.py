@@ -48,7 +48,7 @@ KINDS = (
     Kind("bound late", ("CF201",), recompute.late_binding),
     Kind("keyword to the hook", ("CF202",), recompute.keyword_to_hook),
     Kind("keyword lost in a wrapper", ("CF203", "CF202", "CF101"), recompute.keyword_lost),
-    Kind("use_reentrant left out", ("CF204",), recompute.no_reentrant),
+    Kind("use_reentrant left out", ("CF204", "CF202"), recompute.no_reentrant),
     Kind("state changed by a recompute", ("CF205",), recompute.state_changed),
     Kind("tensors in a tuple", ("CF206",), recompute.nested_tensors),
     Kind("attention outside the offload context", ("CF207", "CF101", "CF108"), recompute.no_offload_context),
