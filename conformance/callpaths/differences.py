@@ -20,7 +20,8 @@ from conformance.callpaths.interpreter import Interpreter
 from conformance.callpaths.model import Route
 from conformance.callpaths.omissions import is_excluded_cache, is_judged, only_shapes_result
 from conformance.callpaths.paths import BlockPaths, Path
-from conformance.callpaths.placement import compared, misplaced_parameters
+from conformance.callpaths.placement import compared, is_telling, misplaced_parameters
+from conformance.callpaths.sameness import Sameness
 from conformance.callpaths.values import Value
 from conformance.project.project import ClassDef, FunctionDef
 
@@ -65,7 +66,8 @@ def differences(block: BlockPaths, interpreter: Interpreter) -> Iterator[Differe
                 value, instead = bound.values[name], full.values[name]
                 if not _is_at_fault(path, other, value, instead, assumptions):
                     continue
-                if sameness.same(value, instead) is not False:
+                answer = sameness.same(value, instead)
+                if answer is True or (answer is None and not _is_repeated(bound, full, name, sameness)):
                     continue
                 if misplaced is None and callee is not None:
                     misplaced = misplaced_parameters(path, other, callee, interpreter)
@@ -74,6 +76,19 @@ def differences(block: BlockPaths, interpreter: Interpreter) -> Iterator[Differe
                 if _matters(path, other, bound, full, callee, name, interpreter):
                     seen.update(sites)
                     yield Difference(callee, name, path, other, value, instead)
+
+
+def _is_repeated(bound: Bound, full: Bound, name: str, sameness: Sameness) -> bool:
+    """Whether one path gives a parameter what both paths give another one: its own value has been forgotten."""
+    return any(
+        is_telling(one.values[name])
+        and one.values[other] is one.values[name]
+        and other in instead.values
+        and sameness.same(instead.values[other], one.values[name]) is True
+        for one, instead in ((bound, full), (full, bound))
+        for other in one.values
+        if other != name
+    )
 
 
 def _bindings(path: Path, other: Path) -> Iterator[tuple[ClassDef | FunctionDef | None, Bound, Bound]]:

@@ -122,7 +122,7 @@ def landings(path: Path, other: Path, callee: ClassDef | FunctionDef, interprete
     found = []
     for position, parameter in enumerate(mine, 1):
         value = bound.values[parameter]
-        if not _is_telling(value) or _is_same(sameness, value, full.values.get(parameter)):
+        if not is_telling(value) or _is_same(sameness, value, full.values.get(parameter)):
             continue
         elsewhere = [name for name, passed in full.values.items() if _is_same(sameness, value, passed)]
         if len(elsewhere) != 1 or _is_same(sameness, value, bound.values.get(elsewhere[0])):
@@ -181,7 +181,7 @@ def _are_kin(landing: Landing) -> bool:
     return bool(set(landing.parameter.split("_")) & set(landing.meant.split("_")))
 
 
-def _is_telling(value: Value) -> bool:
+def is_telling(value: Value) -> bool:
     """Whether a value is one of its kind: a literal may stand for anything."""
     return value.op not in ("const", "absent", "unknown", "unbound", "star") and not (
         value.op in ("tuple", "list", "dict") and not value.args
