@@ -18,6 +18,8 @@ SEED = 3
 OVERALL, OF_EACH = 0.95, 0.90
 
 SHORT = {
+    "argument dropped, checkpointed": "blocks whose class stands in another package",
+    "argument made None, checkpointed": "values of which too little is known to tell them apart",
     "argument of another parameter, eager": "values of which too little is known to tell them apart",
     "argument of another parameter, checkpointed": "the same",
     "argument of another parameter, scoped": "the same",
